@@ -1,0 +1,85 @@
+#pragma once
+// The facts that a simulation returns. sim/analyze turns them into metrics.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/parallel/program.h"
+#include "sim/spec/memory_class.h"
+
+namespace memwall {
+
+// Labels of the breakdown (glossary.md), in integer picoseconds; they sum to the measured step exactly, per rank.
+struct Breakdown {
+    Duration compute{};
+    Duration recompute{};
+    Duration optimizer{};
+    std::array<Duration, kCategories> exposed{};  // by kind of communication
+    Duration bubble{};
+    Duration imbalance{};
+    Duration host{};
+    Duration idle{};
+    Duration interference{};  // part of compute, recompute, optimizer: growth through communication beside it
+    [[nodiscard]] Duration sum() const;  // without interference
+};
+
+using TensorBytes = std::array<std::int64_t, kTensorClasses>;
+
+struct MemoryPeak {
+    std::int64_t allocated = 0;  // bytes
+    std::int64_t reserved = 0;
+    std::int64_t device = 0;
+    TensorBytes composition{};   // at the instant of the allocated peak
+    std::uint32_t item = 0;      // program item at whose issue it is reached
+    std::string where;           // "backward chunk 2, micro-batch 0, head loss"
+};
+
+// Ranks proven to behave identically.
+struct RankClass {
+    std::uint32_t program = 0;      // = stage
+    std::uint32_t representative = 0;  // lowest rank
+    std::uint64_t multiplicity = 0;
+    Breakdown breakdown;            // of the measured step
+    Duration communication{};       // union of all transfers in progress on the rank, measured step
+    Time finished{};                // last op of the measured step
+};
+
+struct LinkLoad {
+    std::uint32_t link = 0;         // representative link
+    std::uint64_t multiplicity = 1;
+    double bytes = 0;               // per link, in the measured step
+    double utilisation = 0;         // mean over the measured step
+};
+
+struct TimelineEntry {
+    std::uint32_t rank = 0;
+    Stream stream = Stream::Compute;
+    Category category = Category::Compute;
+    std::uint32_t label = 0;        // ProgramSet::labels
+    std::int32_t micro_batch = -1;
+    Time start{};
+    Time end{};
+};
+
+struct BlockedRank {
+    std::uint32_t rank = 0;
+    std::string op;
+    std::string waits_for;
+};
+
+struct RunResult {
+    std::vector<Time> step_ends;    // end of each simulated step
+    std::vector<RankClass> classes;
+    std::vector<MemoryPeak> memory; // per program
+    std::vector<LinkLoad> links;
+    std::vector<TimelineEntry> timeline;  // when asked for
+    std::uint64_t ranks = 0;
+    std::uint64_t events = 0;       // retirements
+    std::uint64_t ops = 0;          // ops they stand for, in the folded programs
+    std::uint64_t signature = 0;    // hash over step ends, breakdowns and peaks, independent of folding and coalescing
+    std::vector<BlockedRank> deadlock;  // not empty: the programs cannot finish
+};
+
+}  // namespace memwall

@@ -1,0 +1,104 @@
+#pragma once
+// A GPU: datasheet facts and the fitted constants of its kernel and collective models. One YAML file each in
+// topologies/gpus; a variant names `base:` and overrides. Formulas: sim/hardware and sim/collectives.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/spec/dtype.h"
+#include "sim/spec/kernel.h"
+
+namespace memwall {
+
+// Constants of the GEMM time law, one set per dtype (sim/hardware/gemm.h).
+struct GemmRates {
+    FlopRate burst;          // P: rate of full 256x128 tiles at boost clock
+    FlopRate sustained;      // Ps: cap under power limit
+    double prologue_k = 0;   // K0: prologue and epilogue of a tile as extra depth
+    Bandwidth memory;        // B: operand traffic
+    Duration fixed{};        // t0
+    double clock_drop = 0;   // rb: sustained slow-down relative to burst
+    Duration quantise_fixed{};     // tq: quantisation kernels of low-precision inputs
+    double quantise_traffic = 0;   // qa
+};
+
+// How the library tiles a product; one set per architecture class (A: sm80/sm89/sm120, B: sm90/sm100).
+struct GemmTiling {
+    double tile_starvation = 0;  // h
+    double wave_hardness = 0;    // q: 1 = whole waves, 0 = perfectly balanced
+    double l2_hit = 0;           // share of activations found in L2
+    bool two_cta_tile = false;   // 256x256 tiles
+};
+
+// Constants of fused attention, forward or backward (sim/hardware/attention.h).
+struct AttentionRates {
+    FlopRate matrix;               // Pm
+    double exponentials = 0;       // X: elements per second; 0 = not limiting
+    double clock_drop = 0;         // rb
+    Duration tile_overhead{};      // tov
+    Duration fixed{};              // t0
+    Bandwidth memory;              // B
+    double wide_head_penalty = 1;  // g192: backward, head dim > 128
+};
+
+// Share of the datasheet bandwidth and fixed part, by kind of memory-bound kernel.
+struct MemoryRates {
+    double efficiency = 0;
+    Duration fixed{};
+};
+
+// NCCL time laws inside one NVLink domain (or PCIe box): one set per GPU generation (physics of sim/collectives/nccl).
+// `ring` is the busbw-like rate per GPU and direction; base/step as in the law's statement.
+struct NcclConstants {
+    Bandwidth ring;                  // B
+    double ring_efficiency = 0;      // B / raw rate of the ring's slowest hop
+    Duration base_ll{};              // b_LL
+    Duration step_ll{};              // l
+    Duration base_simple{};          // b_S, Simple and LL128
+    Duration step_simple{};          // L
+    double extra_pass = 0;           // x (all-gather, reduce-scatter; 0.75 x for all-reduce)
+    Duration fill{};                 // F
+    Duration base_p2p{};             // b_P
+    Duration fill_p2p{};             // Fp
+    double self_copy = 0;            // xa
+    double cross_socket = 1;         // i: all-to-all across sockets of a PCIe box
+    double pair_factor = 1;          // two GPUs on one PCIe switch
+    Bandwidth nvls;                  // R; 0 = no NVLS
+    Duration nvls_loop{};            // lambda
+    int channels = 0;                // C: SMs taken by a ring or tree
+    int nvls_channels = 0;           // C_nv
+    // The tuner's nominal view (choice only, never time).
+    int search_channels = 0;         // C_s
+    Bandwidth search_speed;          // per channel
+    Bandwidth ll_max;                // cap of LL
+    Bandwidth ll128_per_channel;     // cap of LL128
+    Bandwidth tree_per_channel;
+    Bandwidth nvls_head_speed;
+    double nvls_efficiency = 0;
+};
+
+struct Gpu {
+    std::string name;
+    std::string vendor;
+    std::string architecture;  // sm80, sm90, sm100, gfx942, ...
+    Bytes memory;              // nominal capacity
+    Bytes usable;              // what one process can get
+    Bandwidth hbm;
+    std::map<Dtype, FlopRate> peak;  // dense datasheet rates
+    int sms = 0;
+    Bytes l2;
+    double tdp_watts = 0;
+    Bandwidth pcie;                  // one direction
+    // NVLink / xGMI of the GPU itself; how they are wired is the node's business.
+    int links = 0;
+    Bandwidth link_rate;             // one link, one direction
+    GemmTiling gemm_tiling;
+    std::map<Dtype, GemmRates> gemm;
+    std::map<Dtype, AttentionRates> attention_forward;
+    std::map<Dtype, AttentionRates> attention_backward;
+    std::map<MemoryKind, MemoryRates> memory_kernels;
+    NcclConstants nccl;
+};
+
+}  // namespace memwall

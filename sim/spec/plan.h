@@ -1,0 +1,110 @@
+#pragma once
+// A Plan: everything that a simulation needs, nothing left to default. Made by resolve() from a Scenario (spec/scenario.h).
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/spec/cluster.h"
+#include "sim/spec/model.h"
+#include "sim/spec/stack.h"
+#include "sim/spec/strategy.h"
+
+namespace memwall {
+
+enum class Fidelity : std::uint8_t { Ideal, AlphaBeta, Fluid, Stepwise };
+enum class Routing : std::uint8_t { Even, Ecmp };
+enum class CollectiveLaw : std::uint8_t { Steps, Nccl };
+enum class NodeOrder : std::uint8_t { Block, Cyclic };
+enum class AttentionFlops : std::uint8_t { Full, Causal };
+
+struct Straggler {
+    int rank = 0;
+    double slower = 0;  // 0.1 = every kernel takes 10 % longer
+};
+
+struct Machine {
+    Cluster cluster;
+    int nodes = 0;
+    NodeOrder node_order = NodeOrder::Block;
+    Fidelity fidelity = Fidelity::Fluid;
+    Routing routing = Routing::Even;
+    CollectiveLaw law = CollectiveLaw::Nccl;
+    std::string algorithm;  // empty = the library's choice; else never silently replaced
+    bool interference = true;
+    std::vector<Straggler> stragglers;
+};
+
+// The strategy with every degree known.
+struct Degrees {
+    int tp = 1;
+    int pp = 1;
+    int vpp = 1;
+    int cp = 1;
+    int ep = 1;
+    int dp = 1;
+    int shard = 1;      // ranks that hold one copy of the sharded states (1 = nothing is sharded)
+    int replicate = 1;  // shard x replicate = dp x cp when sharded
+    [[nodiscard]] int world() const { return tp * pp * cp * dp; }
+};
+
+// What a pipeline chunk holds.
+struct ChunkLayout {
+    int first_layer = 0;
+    int layers = 0;
+    bool embedding = false;
+    bool head = false;
+};
+
+struct Job {
+    Model model;
+    std::string trace_file;       // a workload trace instead of a model; empty = built from the model
+    std::int64_t sequence = 0;
+    std::int64_t padded_vocabulary = 0;
+    Batch batch;
+    std::int64_t micro_batches = 0;  // m: per step and data-parallel rank
+    Parallel parallel;               // as chosen
+    Degrees degrees;                 // as derived
+    std::vector<std::vector<ChunkLayout>> stages;  // [stage][chunk]
+    Training training;
+    Stack stack;
+    AttentionFlops attention_flops = AttentionFlops::Full;
+    int first_node = 0;              // where the job sits on the machine
+    Duration start{};
+};
+
+struct RunOptions {
+    int steps = 2;
+    bool fold = true;
+    bool coalesce = true;
+    std::uint64_t seed = 1;
+};
+
+// A published figure printed beside the prediction; never read by the model.
+struct Published {
+    std::string figure;
+    double value = 0;  // in the figure's JSON unit (step_time_s, tflops_per_gpu_hardware, peak_memory_bytes, ...)
+    std::string source;
+    bool same_configuration = false;
+};
+
+// A condition that makes `memwall run` exit 1 when it does not hold, such as "step_time < 30s" or "fits".
+struct CheckExpression {
+    std::string text;
+    std::string figure;      // JSON name of the figure
+    enum class Relation : std::uint8_t { Holds, Less, LessEqual, Greater, GreaterEqual } relation = Relation::Holds;
+    double value = 0;        // in the figure's JSON unit
+};
+
+struct Plan {
+    std::string name;
+    std::string about;
+    Machine machine;
+    std::vector<Job> jobs;  // the first is measured
+    RunOptions run;
+    std::vector<Published> published;
+    std::vector<CheckExpression> checks;
+};
+
+}  // namespace memwall

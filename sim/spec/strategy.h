@@ -1,0 +1,75 @@
+#pragma once
+// The parallel strategy, batch and training policy of one job.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/spec/dtype.h"
+
+namespace memwall {
+
+enum class Schedule : std::uint8_t { GPipe, OneForwardOneBackward, Interleaved };
+enum class ShardingKind : std::uint8_t { None, Zero1, Zero2, Zero3, Fsdp, Hsdp };
+enum class StageLayoutKind : std::uint8_t { Even, EmbeddingAndHeadAsLayers, Explicit };
+enum class RecomputeKind : std::uint8_t { None, Selective, Full };
+enum class RecomputeModule : std::uint8_t { AttentionCore, Mlp, Norm };
+enum class OptimizerKind : std::uint8_t { Adam, AdamW, AdamWFused, Sgd };
+
+struct StageLayout {
+    StageLayoutKind kind = StageLayoutKind::Even;
+    std::vector<std::vector<int>> layers;  // Explicit: layers of chunk 0 .. vpp-1, per stage
+};
+
+struct Sharding {
+    ShardingKind kind = ShardingKind::None;
+    std::optional<int> shard;      // ranks that hold one copy of the states; default: dp (x cp)
+    std::optional<int> replicate;  // shard x replicate = dp
+    std::string unit = "block";
+    int prefetch = 1;              // units gathered ahead
+    bool reshard_after_forward = true;
+    bool sync_every_micro_batch = true;
+};
+
+struct Gradients {
+    Bytes bucket;  // 0 = one bucket after the last backward
+    Dtype reduce_dtype = Dtype::Fp32;
+};
+
+struct Parallel {
+    // nullopt = `auto`: derived from the others.
+    std::optional<int> tp = 1, pp = 1, cp = 1, dp;
+    int vpp = 1;
+    int ep = 1;
+    bool sequence_parallel = false;
+    Schedule schedule = Schedule::OneForwardOneBackward;
+    StageLayout stage_layout;
+    Sharding sharding;
+    Gradients gradients;
+};
+
+struct Batch {
+    std::int64_t global = 0;  // sequences per step
+    std::int64_t micro = 1;   // sequences per micro-batch and data-parallel rank
+};
+
+// Bytes per parameter by policy (glossary: model states).
+struct Precision {
+    std::string name = "bf16_mixed";
+    Dtype compute = Dtype::Bf16;
+    double weight_bytes = 2;
+    double gradient_bytes = 2;
+    double master_bytes = 4;  // 0 = the weights are the master copy
+    double moment_bytes = 8;  // all moments together
+};
+
+struct Training {
+    Precision precision;
+    OptimizerKind optimizer = OptimizerKind::AdamW;
+    RecomputeKind recompute = RecomputeKind::None;
+    std::vector<RecomputeModule> recompute_modules;
+    std::optional<int> recompute_layers;  // per chunk; nullopt = all
+};
+
+}  // namespace memwall
