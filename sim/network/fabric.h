@@ -46,6 +46,7 @@ class Fabric {
     [[nodiscard]] std::size_t devices() const { return devices_; }
     [[nodiscard]] const std::vector<Link>& links() const { return links_; }
     [[nodiscard]] std::string link_name(LinkId link) const;  // "node3/gpu5->nvswitch", "leaf2->spine"
+    [[nodiscard]] bool leaves_node(LinkId link) const;  // a NIC's outgoing direction
     [[nodiscard]] Route route(DeviceId from, DeviceId to) const;
     [[nodiscard]] int node_of(DeviceId d) const { return static_cast<int>(d.index) / gpus_per_node_; }
     [[nodiscard]] int domain_of(DeviceId d) const { return node_of(d) / nodes_per_domain_; }

@@ -35,7 +35,7 @@ enum class Stream : std::uint8_t {
 inline constexpr int kStreams = 11;
 
 enum class OpKind : std::uint8_t {
-    Kernel,      // work = index into ProgramSet::kernels
+    Compute,     // a kernel; work = index into ProgramSet::kernels
     Collective,  // work = index into ProgramSet::collectives
     Exchange,    // work = index into ProgramSet::exchanges; ends when all of its transfers have ended
     HostWork,    // host time only
@@ -54,7 +54,7 @@ inline constexpr std::uint16_t kNoSlot = 0xFFFF;
 inline constexpr std::size_t kWaits = 4;
 
 struct Op {
-    OpKind kind = OpKind::Kernel;
+    OpKind kind = OpKind::Compute;
     Stream stream = Stream::Compute;
     Category category = Category::Compute;
     std::uint32_t work = 0;

@@ -33,6 +33,7 @@ struct MemoryPeak {
     std::int64_t device = 0;
     TensorBytes composition{};   // at the instant of the allocated peak
     std::uint32_t item = 0;      // program item at whose issue it is reached
+    std::int64_t left_over = 0;  // bytes live after a step that were not before it; 0 in a steady step
     std::string where;           // "backward chunk 2, micro-batch 0, head loss"
 };
 
