@@ -31,8 +31,9 @@ enum class Stream : std::uint8_t {
     PpSendPrev,
     PpRecvNext,
     Copy,        // host <-> device
+    Replicate,   // HSDP: all-reduce of a gradient shard over its replicas (a process group of its own)
 };
-inline constexpr int kStreams = 11;
+inline constexpr int kStreams = 12;
 
 enum class OpKind : std::uint8_t {
     Compute,     // a kernel; work = index into ProgramSet::kernels
@@ -61,7 +62,7 @@ struct Op {
     Duration host{};
     std::array<std::uint16_t, kWaits> waits = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
     std::uint16_t records = kNoSlot;
-    std::uint32_t label = 0;  // index into ProgramSet::labels, such as "L3 qkv"
+    std::uint32_t label = 0;  // index into ProgramSet::labels, such as "L3 qkv": the layer counts from 0 within its chunk
 };
 
 // Memory moves in issue order. `tensor` pairs an allocation with its free; an instance is (tensor, micro-batch, chunk).
@@ -69,11 +70,13 @@ struct MemoryEvent {
     TensorClass memory = TensorClass::Activations;
     std::int64_t bytes = 0;     // > 0 allocates, < 0 frees
     std::uint32_t tensor = 0;
-    std::uint32_t before_op = 0;  // within its segment: happens at the issue of this op
+    // Within its segment: happens at the issue of this op, before it; ops.size() = after the issue of the last. Ascending.
+    std::uint32_t before_op = 0;
 };
 
 // Ops of one (chunk, pass) between two ops that meet the outside: only Compute and Tp stream, no exchange, no other group.
-// Shared by all micro-batches.
+// Shared by all micro-batches, and by all chunks that do the same. Slots recorded outside are waited for only by its first
+// op (and its first Compute op, when the first is a collective).
 struct Segment {
     std::string name;  // "forward chunk 3"
     std::vector<Op> ops;
