@@ -64,6 +64,13 @@ struct TimelineEntry {
     Time end{};
 };
 
+// Live bytes by class at an instant of GPU time, for the memory counters of a timeline.
+struct MemorySample {
+    std::uint32_t rank = 0;
+    Time at{};
+    TensorBytes bytes{};
+};
+
 struct BlockedRank {
     std::uint32_t rank = 0;
     std::string op;
@@ -76,6 +83,7 @@ struct RunResult {
     std::vector<MemoryPeak> memory; // per program
     std::vector<LinkLoad> links;
     std::vector<TimelineEntry> timeline;  // when asked for
+    std::vector<MemorySample> memory_timeline;  // of the same ranks
     std::uint64_t ranks = 0;
     std::uint64_t events = 0;       // retirements
     std::uint64_t ops = 0;          // ops they stand for, in the folded programs
