@@ -1,0 +1,176 @@
+#include "tools/cli/parse.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/core/diagnostics.h"
+
+namespace memwall::cli {
+namespace {
+
+struct Bound {
+    std::map<std::string, std::vector<std::string>> values;
+    std::map<std::string, bool> switches;
+};
+
+void add_option(CLI::App& app, const OptionSpec& spec, Bound& bound) {
+    if (spec.value.empty()) {
+        app.add_flag(spec.flag, bound.switches[spec.flag], spec.help);
+        return;
+    }
+    CLI::Option* option = app.add_option(spec.flag, bound.values[spec.flag], spec.help);
+    option->expected(1)->take_all();
+    if (!spec.repeatable) {
+        option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+}
+
+void add_positionals(CLI::App& app, const CommandSpec& command, std::vector<std::string>& positionals) {
+    CLI::Option* option = app.add_option("ARGUMENTS", positionals);
+    const auto required = std::count_if(command.positionals.begin(), command.positionals.end(),
+                                        [](const PositionalSpec& p) { return p.required; });
+    const bool many = std::any_of(command.positionals.begin(), command.positionals.end(),
+                                  [](const PositionalSpec& p) { return p.repeatable; });
+    const int most = many ? CLI::detail::expected_max_vector_size : static_cast<int>(command.positionals.size());
+    option->expected(static_cast<int>(required), most);
+}
+
+// What was typed that is no command and no option, and the nearest that is.
+void explain_unknown(int argc, const char* const* argv, Arguments& arguments) {
+    std::vector<std::string_view> verbs;
+    for (const CommandSpec& c : commands()) {
+        verbs.emplace_back(c.name);
+    }
+    const CommandSpec* command = nullptr;
+    for (int i = 1; i < argc && command == nullptr; ++i) {
+        const std::string_view word = argv[i];
+        if (word.starts_with("-")) {
+            continue;
+        }
+        command = find_command(word);
+        if (command == nullptr) {
+            const std::string_view near = nearest(word, verbs);
+            arguments.error = fmt::format("unknown command '{}'", word);
+            arguments.hint = near.empty() ? fmt::format("commands: {}", fmt::join(verbs, ", "))
+                                          : fmt::format("did you mean '{}'?", near);
+            return;
+        }
+    }
+    std::vector<std::string_view> flags;
+    const auto collect = [&](const std::vector<OptionSpec>& options) {
+        for (const OptionSpec& o : options) {
+            flags.emplace_back(o.flag);
+        }
+    };
+    collect(global_options());
+    if (command != nullptr) {
+        collect(command->options);
+    }
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+        if (word.starts_with("--") && std::find(flags.begin(), flags.end(), word) == flags.end()) {
+            const std::string_view near = nearest(word, flags);
+            arguments.error = fmt::format("unknown option '{}'", word);
+            arguments.hint = near.empty() ? fmt::format("options: {}", fmt::join(flags, " "))
+                                          : fmt::format("did you mean '{}'?", near);
+            return;
+        }
+    }
+}
+
+std::string usage_line(const CommandSpec& command) {
+    std::string line = "usage: memwall " + command.name;
+    for (const PositionalSpec& p : command.positionals) {
+        line += p.required ? " " + p.name : " [" + p.name + "]";
+        line += p.repeatable ? "..." : "";
+    }
+    return line;
+}
+
+void take(Bound& bound, Arguments& arguments) {
+    for (auto& [flag, values] : bound.values) {
+        if (!values.empty()) {
+            auto& all = arguments.options[flag];
+            all.insert(all.end(), values.begin(), values.end());
+        }
+    }
+    for (const auto& [flag, on] : bound.switches) {
+        if (on) {
+            arguments.options[flag] = {""};
+        }
+    }
+}
+
+}  // namespace
+
+bool Arguments::has(std::string_view flag) const { return options.contains(std::string(flag)); }
+
+std::string Arguments::value(std::string_view flag, std::string_view otherwise) const {
+    const auto found = options.find(std::string(flag));
+    return found == options.end() ? std::string(otherwise) : found->second.back();
+}
+
+std::vector<std::string> Arguments::values(std::string_view flag) const {
+    const auto found = options.find(std::string(flag));
+    return found == options.end() ? std::vector<std::string>{} : found->second;
+}
+
+std::string Arguments::positional(std::size_t index) const {
+    return index < positionals.size() ? positionals[index] : std::string();
+}
+
+Arguments parse(int argc, const char* const* argv) {
+    Arguments arguments;
+    CLI::App app("memwall");
+    app.set_help_flag();
+    app.fallthrough();
+    app.require_subcommand(0, 1);
+    Bound bound;
+    for (const OptionSpec& spec : global_options()) {
+        add_option(app, spec, bound);
+    }
+    std::map<std::string, std::unique_ptr<Bound>> of_command;
+    std::map<std::string, std::vector<std::string>> positionals;
+    for (const CommandSpec& command : commands()) {
+        CLI::App* sub = app.add_subcommand(command.name, command.summary);
+        sub->set_help_flag();
+        sub->fallthrough();
+        auto& mine = *of_command.emplace(command.name, std::make_unique<Bound>()).first->second;
+        for (const OptionSpec& spec : command.options) {
+            add_option(*sub, spec, mine);
+        }
+        add_positionals(*sub, command, positionals[command.name]);
+    }
+    const bool wants_help = std::any_of(argv + 1, argv + argc, [](std::string_view a) { return a == "--help" || a == "-h"; });
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        if (!wants_help) {
+            explain_unknown(argc, argv, arguments);
+        }
+        if (arguments.error.empty() && !wants_help) {
+            arguments.error = e.what();
+        }
+    }
+    take(bound, arguments);
+    for (int i = 1; i < argc && arguments.command == nullptr; ++i) {
+        arguments.command = find_command(argv[i]);
+    }
+    if (wants_help) {
+        arguments.options["--help"] = {""};
+        return arguments;
+    }
+    if (arguments.command != nullptr) {
+        take(*of_command[arguments.command->name], arguments);
+        arguments.positionals = positionals[arguments.command->name];
+        if (!arguments.error.empty() && arguments.hint.empty()) {
+            arguments.hint = usage_line(*arguments.command);
+        }
+    }
+    return arguments;
+}
+
+}  // namespace memwall::cli
