@@ -47,6 +47,7 @@ class Diagnostics {
 };
 
 // The nearest of `known` by Damerau-Levenshtein distance at most max(1, length / 3); empty when none is near.
-[[nodiscard]] std::string_view nearest(std::string_view typed, const std::vector<std::string_view>& known);
+[[nodiscard]] std::string_view nearest(std::string_view typed,
+                                       const std::vector<std::string_view>& known);
 
 }  // namespace memwall

@@ -71,27 +71,59 @@ using FlopRate = Quantity<struct FlopRateTag, double>;    // floating-point oper
 inline Duration duration_from_seconds(double seconds) {
     return Duration(static_cast<std::int64_t>(std::ceil(seconds * 1e12)));
 }
-constexpr double to_seconds(Duration d) { return static_cast<double>(d.count()) * 1e-12; }
+constexpr double to_seconds(Duration d) {
+    return static_cast<double>(d.count()) * 1e-12;
+}
 inline Duration operator/(Bytes b, Bandwidth r) {
     return duration_from_seconds(static_cast<double>(b.value) / r.value);
 }
-inline Duration operator/(Flops f, FlopRate r) { return duration_from_seconds(f.value / r.value); }
+inline Duration operator/(Flops f, FlopRate r) {
+    return duration_from_seconds(f.value / r.value);
+}
 
 namespace literals {
-constexpr Duration operator""_ps(unsigned long long v) { return Duration(static_cast<std::int64_t>(v)); }
-constexpr Duration operator""_ns(unsigned long long v) { return Duration(static_cast<std::int64_t>(v) * 1000); }
-constexpr Duration operator""_us(unsigned long long v) { return Duration(static_cast<std::int64_t>(v) * 1'000'000); }
-constexpr Duration operator""_ms(unsigned long long v) { return Duration(static_cast<std::int64_t>(v) * 1'000'000'000); }
-constexpr Duration operator""_s(unsigned long long v) { return Duration(static_cast<std::int64_t>(v) * 1'000'000'000'000); }
-constexpr Bytes operator""_B(unsigned long long v) { return Bytes(static_cast<std::int64_t>(v)); }
-constexpr Bytes operator""_KiB(unsigned long long v) { return Bytes(static_cast<std::int64_t>(v) << 10); }
-constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes(static_cast<std::int64_t>(v) << 20); }
-constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes(static_cast<std::int64_t>(v) << 30); }
-constexpr Bandwidth operator""_GBps(long double v) { return Bandwidth(static_cast<double>(v) * 1e9); }
-constexpr Bandwidth operator""_GBps(unsigned long long v) { return Bandwidth(static_cast<double>(v) * 1e9); }
-constexpr Bandwidth operator""_Gbps(unsigned long long v) { return Bandwidth(static_cast<double>(v) * 1e9 / 8); }
-constexpr FlopRate operator""_TFLOPS(long double v) { return FlopRate(static_cast<double>(v) * 1e12); }
-constexpr FlopRate operator""_TFLOPS(unsigned long long v) { return FlopRate(static_cast<double>(v) * 1e12); }
+constexpr Duration operator""_ps(unsigned long long v) {
+    return Duration(static_cast<std::int64_t>(v));
+}
+constexpr Duration operator""_ns(unsigned long long v) {
+    return Duration(static_cast<std::int64_t>(v) * 1000);
+}
+constexpr Duration operator""_us(unsigned long long v) {
+    return Duration(static_cast<std::int64_t>(v) * 1'000'000);
+}
+constexpr Duration operator""_ms(unsigned long long v) {
+    return Duration(static_cast<std::int64_t>(v) * 1'000'000'000);
+}
+constexpr Duration operator""_s(unsigned long long v) {
+    return Duration(static_cast<std::int64_t>(v) * 1'000'000'000'000);
+}
+constexpr Bytes operator""_B(unsigned long long v) {
+    return Bytes(static_cast<std::int64_t>(v));
+}
+constexpr Bytes operator""_KiB(unsigned long long v) {
+    return Bytes(static_cast<std::int64_t>(v) << 10);
+}
+constexpr Bytes operator""_MiB(unsigned long long v) {
+    return Bytes(static_cast<std::int64_t>(v) << 20);
+}
+constexpr Bytes operator""_GiB(unsigned long long v) {
+    return Bytes(static_cast<std::int64_t>(v) << 30);
+}
+constexpr Bandwidth operator""_GBps(long double v) {
+    return Bandwidth(static_cast<double>(v) * 1e9);
+}
+constexpr Bandwidth operator""_GBps(unsigned long long v) {
+    return Bandwidth(static_cast<double>(v) * 1e9);
+}
+constexpr Bandwidth operator""_Gbps(unsigned long long v) {
+    return Bandwidth(static_cast<double>(v) * 1e9 / 8);
+}
+constexpr FlopRate operator""_TFLOPS(long double v) {
+    return FlopRate(static_cast<double>(v) * 1e12);
+}
+constexpr FlopRate operator""_TFLOPS(unsigned long long v) {
+    return FlopRate(static_cast<double>(v) * 1e12);
+}
 }  // namespace literals
 
 }  // namespace memwall
