@@ -13,18 +13,23 @@ namespace {
 
 std::string_view category_name(Category c) {
     switch (c) {
-        case Category::Compute: return "compute";
-        case Category::Recompute: return "recompute";
-        case Category::Optimizer: return "optimizer";
-        case Category::TpComm:
-        case Category::PpComm:
-        case Category::DpComm:
-        case Category::CpComm:
-        case Category::EpComm:
-        case Category::FsdpGather:
-        case Category::FsdpReduce:
-        case Category::OffloadCopy: return communication_name(c);
-        case Category::None: return "other";
+    case Category::Compute:
+        return "compute";
+    case Category::Recompute:
+        return "recompute";
+    case Category::Optimizer:
+        return "optimizer";
+    case Category::TpComm:
+    case Category::PpComm:
+    case Category::DpComm:
+    case Category::CpComm:
+    case Category::EpComm:
+    case Category::FsdpGather:
+    case Category::FsdpReduce:
+    case Category::OffloadCopy:
+        return communication_name(c);
+    case Category::None:
+        return "other";
     }
     return "other";
 }
@@ -34,7 +39,7 @@ std::string micros(std::int64_t ps) {
     return fmt::format("{}.{:06d}", ps / 1'000'000, ps % 1'000'000);
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -46,25 +51,45 @@ void add_names(std::string& out, const RunResult& result) {
         threads.insert({e.rank, e.stream});
     }
     for (const std::uint32_t rank : ranks) {
-        out += fmt::format("{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"rank {}\"}}}},\n", rank, rank);
-        out += fmt::format("{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}}}}},\n", rank, rank);
+        out += fmt::format(
+            "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"rank "
+            "{}\"}}}},\n",
+            rank,
+            rank);
+        out += fmt::format(
+            "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}"
+            "}}}},\n",
+            rank,
+            rank);
     }
     for (const auto& [rank, stream] : threads) {
         const int tid = static_cast<int>(stream);
-        out += fmt::format("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":\"{}\"}}}},\n", rank, tid,
-                           stream_name(stream));
-        out += fmt::format("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{}}}}},\n",
-                           rank, tid, tid);
+        out += fmt::format(
+            "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":\"{}"
+            "\"}}}},\n",
+            rank,
+            tid,
+            stream_name(stream));
+        out += fmt::format(
+            "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_"
+            "index\":{}}}}},\n",
+            rank,
+            tid,
+            tid);
     }
 }
 
 void add_memory(std::string& out, const RunResult& result) {
     for (const MemorySample& sample : result.memory_timeline) {
-        out += fmt::format("{{\"ph\":\"C\",\"pid\":{},\"ts\":{},\"name\":\"memory (GiB)\",\"args\":{{", sample.rank,
-                           micros(sample.at.time_since_epoch().count()));
+        out +=
+            fmt::format("{{\"ph\":\"C\",\"pid\":{},\"ts\":{},\"name\":\"memory (GiB)\",\"args\":{{",
+                        sample.rank,
+                        micros(sample.at.time_since_epoch().count()));
         bool first = true;
         for (std::size_t i = 0; i < sample.bytes.size(); ++i) {
-            out += fmt::format("{}\"{}\":{:.4f}", first ? "" : ",", kTensorClassNames.at(i),
+            out += fmt::format("{}\"{}\":{:.4f}",
+                               first ? "" : ",",
+                               kTensorClassNames.at(i),
                                static_cast<double>(sample.bytes.at(i)) / 1073741824.0);
             first = false;
         }
@@ -76,36 +101,59 @@ void add_memory(std::string& out, const RunResult& result) {
 
 std::string_view stream_name(Stream stream) {
     switch (stream) {
-        case Stream::Compute: return "compute";
-        case Stream::Tp: return "tp";
-        case Stream::Cp: return "cp";
-        case Stream::Ep: return "ep";
-        case Stream::Dp: return "dp";
-        case Stream::Gather: return "gather";
-        case Stream::PpSendNext: return "pp send next";
-        case Stream::PpRecvPrev: return "pp receive previous";
-        case Stream::PpSendPrev: return "pp send previous";
-        case Stream::PpRecvNext: return "pp receive next";
-        case Stream::Copy: return "copy";
+    case Stream::Compute:
+        return "compute";
+    case Stream::Tp:
+        return "tp";
+    case Stream::Cp:
+        return "cp";
+    case Stream::Ep:
+        return "ep";
+    case Stream::Dp:
+        return "dp";
+    case Stream::Gather:
+        return "gather";
+    case Stream::Replicate:
+        return "replicate";
+    case Stream::PpSendNext:
+        return "pp send next";
+    case Stream::PpRecvPrev:
+        return "pp receive previous";
+    case Stream::PpSendPrev:
+        return "pp send previous";
+    case Stream::PpRecvNext:
+        return "pp receive next";
+    case Stream::Copy:
+        return "copy";
     }
     return "";
 }
 
-std::string chrome_trace(const RunResult& result, const ProgramSet& programs, const std::string& name) {
-    std::string out = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"scenario\":" + quoted(name) + "},\"traceEvents\":[\n";
+std::string chrome_trace(const RunResult& result,
+                         const ProgramSet& programs,
+                         const std::string& name) {
+    std::string out = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"scenario\":" + json_text(name) +
+                      "},\"traceEvents\":[\n";
     add_names(out, result);
     for (const TimelineEntry& e : result.timeline) {
         const std::int64_t start = e.start.time_since_epoch().count();
-        out += fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"cat\":\"{}\",\"name\":{}", e.rank,
-                           static_cast<int>(e.stream), micros(start), micros((e.end - e.start).count()),
-                           category_name(e.category), quoted(programs.labels.at(e.label)));
+        out += fmt::format(
+            "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"cat\":\"{}\",\"name\":{}",
+            e.rank,
+            static_cast<int>(e.stream),
+            micros(start),
+            micros((e.end - e.start).count()),
+            category_name(e.category),
+            json_text(programs.labels.at(e.label)));
         if (e.micro_batch >= 0) {
             out += fmt::format(",\"args\":{{\"micro_batch\":{}}}", e.micro_batch);
         }
         out += "},\n";
     }
     add_memory(out, result);
-    out += fmt::format("{{\"ph\":\"M\",\"pid\":0,\"name\":\"trace_name\",\"args\":{{\"name\":{}}}}}\n]}}\n", quoted(name));
+    out += fmt::format(
+        "{{\"ph\":\"M\",\"pid\":0,\"name\":\"trace_name\",\"args\":{{\"name\":{}}}}}\n]}}\n",
+        json_text(name));
     return out;
 }
 

@@ -7,7 +7,9 @@
 
 namespace memwall {
 
-[[nodiscard]] std::string chrome_trace(const RunResult& result, const ProgramSet& programs, const std::string& name);
+[[nodiscard]] std::string chrome_trace(const RunResult& result,
+                                       const ProgramSet& programs,
+                                       const std::string& name);
 
 [[nodiscard]] std::string_view stream_name(Stream stream);
 

@@ -5,11 +5,16 @@ namespace {
 
 bool holds(const CheckExpression& check, double value) {
     switch (check.relation) {
-        case CheckExpression::Relation::Holds: return value != 0;
-        case CheckExpression::Relation::Less: return value < check.value;
-        case CheckExpression::Relation::LessEqual: return value <= check.value;
-        case CheckExpression::Relation::Greater: return value > check.value;
-        case CheckExpression::Relation::GreaterEqual: return value >= check.value;
+    case CheckExpression::Relation::Holds:
+        return value != 0;
+    case CheckExpression::Relation::Less:
+        return value < check.value;
+    case CheckExpression::Relation::LessEqual:
+        return value <= check.value;
+    case CheckExpression::Relation::Greater:
+        return value > check.value;
+    case CheckExpression::Relation::GreaterEqual:
+        return value >= check.value;
     }
     return false;
 }
@@ -30,7 +35,10 @@ std::vector<Comparison> compare_with_published(const Plan& plan, const Metrics& 
     for (const Published& published : plan.published) {
         const FigureValue value = figure(metrics, published.figure);
         if (value.ok) {
-            comparisons.push_back({published.figure, published.value, value.value, published.same_configuration,
+            comparisons.push_back({published.figure,
+                                   published.value,
+                                   value.value,
+                                   published.same_configuration,
                                    published.source});
         }
     }

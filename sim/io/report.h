@@ -17,8 +17,8 @@ struct Assumption {
 };
 
 struct CheckOutcome {
-    std::string text;    // as written in the scenario
-    double value = 0;    // of the figure
+    std::string text;  // as written in the scenario
+    double value = 0;  // of the figure
     bool holds = true;
 };
 
@@ -42,6 +42,7 @@ struct Report {
 };
 
 [[nodiscard]] std::vector<CheckOutcome> evaluate_checks(const Plan& plan, const Metrics& metrics);
-[[nodiscard]] std::vector<Comparison> compare_with_published(const Plan& plan, const Metrics& metrics);
+[[nodiscard]] std::vector<Comparison> compare_with_published(const Plan& plan,
+                                                             const Metrics& metrics);
 
 }  // namespace memwall

@@ -112,7 +112,8 @@ std::string report_json(const Report& r) {
     j["name"] = r.plan.name;
     j["gpus"] = m.gpus;
     add_figures(j, m);
-    j["attention_flops"] = r.plan.jobs.front().attention_flops == AttentionFlops::Full ? "full" : "causal";
+    j["attention_flops"] =
+        r.plan.jobs.front().attention_flops == AttentionFlops::Full ? "full" : "causal";
     j["limit"] = m.limit;
     j["configuration"] = configuration(r.plan);
     j["breakdown"] = breakdown(m);
@@ -135,7 +136,11 @@ std::string report_json(const Report& r) {
         return Json{{"what", a.what}, {"source", a.source}};
     });
     j["warnings"] = rows(r.warnings, [](const Diagnostic& d) {
-        return Json{{"code", d.code}, {"file", d.place.file}, {"line", d.place.line}, {"column", d.place.column}, {"text", d.text}};
+        return Json{{"code", d.code},
+                    {"file", d.place.file},
+                    {"line", d.place.line},
+                    {"column", d.place.column},
+                    {"text", d.text}};
     });
     j["simulation"] = {{"ranks", r.result.ranks},
                        {"classes", r.result.classes.size()},

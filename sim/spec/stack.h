@@ -33,6 +33,11 @@ struct StackKernels {
     bool fused_norm = true;
     bool fused_rotary = true;
     bool fused_optimizer = true;
+    bool fused_projections = true;      // q, k, v in one product, gate and up in one
+    // Unfused loss: one fp32 copy of the logits worked on in place (Megatron); else log-softmax and both of its gradients
+    // are tensors of their own (PyTorch).
+    bool loss_in_place = true;
+    double loss_gradient_bytes = 0;     // fused loss: per logit, of a separate gradient; 0 = it overwrites the logits
     bool fused_gradient_accumulation = true;  // weight gradient accumulates into the fp32/fp16 buffer inside the GEMM
     double optimizer_bytes_per_parameter = 0; // traffic; 0 = derived from the precision policy
     double cross_entropy_forward_bytes = 0;   // per logit; 0 = derived from the loss implementation

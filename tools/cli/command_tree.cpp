@@ -5,46 +5,67 @@
 namespace memwall::cli {
 namespace {
 
-const OptionSpec kSet = {"--set", "PATH=VALUE", "override one field of the scenario, such as parallel.tp=4", true};
+const OptionSpec kSet = {
+    "--set", "PATH=VALUE", "override one field of the scenario, such as parallel.tp=4", true};
 const OptionSpec kJson = {"--json", "", "print one JSON document, units in the names", false};
-const PositionalSpec kScenario = {"SCENARIO", "scenario file, or - for standard input", true, false};
+const PositionalSpec kScenario = {
+    "SCENARIO", "scenario file, or - for standard input", true, false};
 
 CommandSpec run_command() {
     return {"run",
             "simulate two training steps and report the second, steady one",
-            "Prints step time, throughput, MFU and HFU, the split of the step, peak memory per stage against capacity, "
-            "what limits the step, the assumptions with their sources, and the checks that the run made on itself. "
+            "Prints step time, throughput, MFU and HFU, the split of the step, peak memory per "
+            "stage against capacity, "
+            "what limits the step, the assumptions with their sources, and the checks that the run "
+            "made on itself. "
             "Exit status 1: it does not fit, or a check asked for in the scenario does not hold.",
             {kScenario},
             {kSet,
              kJson,
-             {"--trace-out", "FILE", "write a Chrome trace (.json or .json.gz) that opens in ui.perfetto.dev", false},
-             {"--trace-ranks", "LIST", "ranks in the trace, such as 0,8..15 (default: one of each class)", false},
-             {"--no-fold", "", "simulate every rank instead of one of each class of identical ranks", false},
+             {"--trace-out",
+              "FILE",
+              "write a Chrome trace (.json or .json.gz) that opens in ui.perfetto.dev",
+              false},
+             {"--trace-ranks",
+              "LIST",
+              "ranks in the trace, such as 0,8..15 (default: one of each class)",
+              false},
+             {"--no-fold",
+              "",
+              "simulate every rank instead of one of each class of identical ranks",
+              false},
              {"--no-coalesce", "", "every op an event of its own (the slow reference)", false},
              {"--quiet", "", "print the main figures only", false}},
             {{"memwall run scenarios/gpt3-175b-1024xa100.yaml", "GPT-3 175B on 1,024 A100"},
-             {"memwall run scenarios/gpt3-175b-1024xa100.yaml --set parallel.vpp=3 --json", "one field changed, for a script"},
+             {"memwall run scenarios/gpt3-175b-1024xa100.yaml --set parallel.vpp=3 --json",
+              "one field changed, for a script"},
              {"memwall run my.yaml --trace-out step.json.gz", "a timeline for Perfetto"}}};
 }
 
 CommandSpec resolve_command() {
-    return {"resolve",
-            "print the plan: every field filled in, with the origin of each value",
-            "The output is a scenario file itself: saved and run, it gives the same bytes.",
-            {kScenario},
-            {kSet, {"--no-origins", "", "leave out the comments that name each value's origin", false}},
-            {{"memwall resolve scenarios/gpt3-175b-1024xa100.yaml", "all defaults and where they come from"},
-             {"memwall resolve my.yaml > plan.yaml && memwall run plan.yaml", "freeze a plan and rerun it"}}};
+    return {
+        "resolve",
+        "print the plan: every field filled in, with the origin of each value",
+        "The output is a scenario file itself: saved and run, it gives the same bytes.",
+        {kScenario},
+        {kSet, {"--no-origins", "", "leave out the comments that name each value's origin", false}},
+        {{"memwall resolve scenarios/gpt3-175b-1024xa100.yaml",
+          "all defaults and where they come from"},
+         {"memwall resolve my.yaml > plan.yaml && memwall run plan.yaml",
+          "freeze a plan and rerun it"}}};
 }
 
 CommandSpec trace_command() {
     return {"trace",
-            "print the workload trace: ops, FLOPs, bytes, shapes, parameters, saved activations per layer",
+            "print the workload trace: ops, FLOPs, bytes, shapes, parameters, saved activations "
+            "per layer",
             "What one micro-batch does to each kind of layer before any sharding.",
             {kScenario},
             {kSet,
-             {"--format", "FORMAT", "table, yaml or json (default table); yaml and json are workload files", false},
+             {"--format",
+              "FORMAT",
+              "table, yaml or json (default table); yaml and json are workload files",
+              false},
              kJson},
             {{"memwall trace scenarios/gpt3-175b-1024xa100.yaml", "as a table"},
              {"memwall trace my.yaml --format yaml > trace.yaml", "as a workload file to edit"}}};
@@ -59,7 +80,8 @@ CommandSpec program_command() {
              {"--rank", "RANK", "which rank (default 0)", false},
              {"--limit", "N", "lines at the most (default 200; 0 = all)", false},
              kJson},
-            {{"memwall program scenarios/gpt3-175b-1024xa100.yaml --rank 0", "rank 0 of the first stage"}}};
+            {{"memwall program scenarios/gpt3-175b-1024xa100.yaml --rank 0",
+              "rank 0 of the first stage"}}};
 }
 
 CommandSpec topo_command() {
@@ -80,7 +102,10 @@ CommandSpec list_command() {
     return {"list",
             "list what can be named: gpus, nodes, fabrics, clusters, stacks, models, scenarios",
             "",
-            {{"KIND", "gpus | nodes | fabrics | clusters | stacks | models | scenarios (default: all)", false, false}},
+            {{"KIND",
+              "gpus | nodes | fabrics | clusters | stacks | models | scenarios (default: all)",
+              false,
+              false}},
             {kJson},
             {{"memwall list gpus", "cards with memory, bandwidth and peak rate"}}};
 }
@@ -96,7 +121,8 @@ CommandSpec check_command() {
 
 CommandSpec explain_command() {
     return {"explain",
-            "explain a figure, a label of the report, or an error code; with a scenario, with its numbers",
+            "explain a figure, a label of the report, or an error code; with a scenario, with its "
+            "numbers",
             "",
             {{"NAME", "mfu, step_time_s, bubble, E0312, kernel, collective, ...", true, false},
              {"SCENARIO", "scenario file", false, false}},
@@ -118,14 +144,20 @@ const std::vector<OptionSpec>& global_options() {
 }
 
 const std::vector<CommandSpec>& commands() {
-    static const std::vector<CommandSpec> all = {run_command(),  resolve_command(), trace_command(), program_command(),
-                                                 topo_command(), list_command(),    check_command(), explain_command()};
+    static const std::vector<CommandSpec> all = {run_command(),
+                                                 resolve_command(),
+                                                 trace_command(),
+                                                 program_command(),
+                                                 topo_command(),
+                                                 list_command(),
+                                                 check_command(),
+                                                 explain_command()};
     return all;
 }
 
 const CommandSpec* find_command(std::string_view name) {
-    const auto found =
-        std::find_if(commands().begin(), commands().end(), [&](const CommandSpec& c) { return c.name == name; });
+    const auto found = std::find_if(
+        commands().begin(), commands().end(), [&](const CommandSpec& c) { return c.name == name; });
     return found == commands().end() ? nullptr : &*found;
 }
 

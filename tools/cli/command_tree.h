@@ -7,8 +7,8 @@
 namespace memwall::cli {
 
 struct OptionSpec {
-    std::string flag;        // "--trace-out"
-    std::string value;       // "FILE"; empty = a switch
+    std::string flag;   // "--trace-out"
+    std::string value;  // "FILE"; empty = a switch
     std::string help;
     bool repeatable = false;
 };

@@ -61,7 +61,8 @@ std::string zsh_text(std::string_view text) {
 
 std::string help_text() {
     std::string text =
-        "memwall predicts a training step of a large model on a GPU cluster: its time, its memory peak, where the time goes.\n\n"
+        "memwall predicts a training step of a large model on a GPU cluster: its time, its memory "
+        "peak, where the time goes.\n\n"
         "Examples\n"
         "  memwall run scenarios/gpt3-175b-1024xa100.yaml\n"
         "  memwall run my.yaml --set parallel.tp=4 --json\n"
@@ -74,8 +75,11 @@ std::string help_text() {
     for (const OptionSpec& o : global_options()) {
         text += option_line(o);
     }
-    text += "\nmemwall COMMAND --help tells more. Results go to standard output, everything else to standard error.\n"
-            "Exit status: 0 done, 1 the answer is no (does not fit, a check does not hold), 2 wrong use or input, 3 a bug of ours.\n";
+    text +=
+        "\nmemwall COMMAND --help tells more. Results go to standard output, everything else to "
+        "standard error.\n"
+        "Exit status: 0 done, 1 the answer is no (does not fit, a check does not hold), 2 wrong "
+        "use or input, 3 a bug of ours.\n";
     return text;
 }
 
@@ -104,24 +108,39 @@ std::string help_text(const CommandSpec& c) {
 
 std::string man_page(const std::string& version) {
     std::string text = fmt::format(
-        ".TH MEMWALL 1 \"\" \"memwall {}\" \"User Commands\"\n.SH NAME\nmemwall \\- predict a training step of a large model "
+        ".TH MEMWALL 1 \"\" \"memwall {}\" \"User Commands\"\n.SH NAME\nmemwall \\- predict a "
+        "training step of a large model "
         "on a GPU cluster\n.SH SYNOPSIS\n.B memwall\nCOMMAND [ARGUMENTS] [OPTIONS]\n.SH COMMANDS\n",
         version);
     for (const CommandSpec& c : commands()) {
-        text += fmt::format(".SS {}\n.B {}\n.PP\n{}.\n{}\n", c.name, groff(synopsis(c)), groff(c.summary), groff(c.about));
+        text += fmt::format(".SS {}\n.B {}\n.PP\n{}.\n{}\n",
+                            c.name,
+                            groff(synopsis(c)),
+                            groff(c.summary),
+                            groff(c.about));
         for (const OptionSpec& o : c.options) {
-            text += fmt::format(".TP\n.B {}{}\n{}\n", groff(o.flag), o.value.empty() ? "" : " " + groff(o.value), groff(o.help));
+            text += fmt::format(".TP\n.B {}{}\n{}\n",
+                                groff(o.flag),
+                                o.value.empty() ? "" : " " + groff(o.value),
+                                groff(o.help));
         }
         for (const Example& e : c.examples) {
-            text += fmt::format(".PP\nExample: {}\n.PP\n.RS\n.nf\n{}\n.fi\n.RE\n", groff(e.about), groff(e.command));
+            text += fmt::format(".PP\nExample: {}\n.PP\n.RS\n.nf\n{}\n.fi\n.RE\n",
+                                groff(e.about),
+                                groff(e.command));
         }
     }
     text += ".SH OPTIONS\n";
     for (const OptionSpec& o : global_options()) {
-        text += fmt::format(".TP\n.B {}{}\n{}\n", groff(o.flag), o.value.empty() ? "" : " " + groff(o.value), groff(o.help));
+        text += fmt::format(".TP\n.B {}{}\n{}\n",
+                            groff(o.flag),
+                            o.value.empty() ? "" : " " + groff(o.value),
+                            groff(o.help));
     }
-    text += ".SH EXIT STATUS\n0 done; 1 the answer is no (does not fit, a check does not hold); 2 wrong use or input; 3 a bug of "
-            "ours; 130 interrupted.\n";
+    text +=
+        ".SH EXIT STATUS\n0 done; 1 the answer is no (does not fit, a check does not hold); 2 "
+        "wrong use or input; 3 a bug of "
+        "ours; 130 interrupted.\n";
     return text;
 }
 
@@ -154,7 +173,9 @@ _memwall() {{
 }}
 complete -o filenames -F _memwall memwall
 )",
-                       verbs, cases, flags_of(global_options()));
+                       verbs,
+                       cases,
+                       flags_of(global_options()));
 }
 
 std::string zsh_completion() {
@@ -164,13 +185,19 @@ std::string zsh_completion() {
         verbs += fmt::format("    '{}:{}'\n", c.name, zsh_text(c.summary));
         cases += fmt::format("  {}) _arguments", c.name);
         for (const OptionSpec& o : c.options) {
-            cases += fmt::format(" '{}[{}]{}'", o.flag, zsh_text(o.help), o.value.empty() ? "" : ":" + o.value + ":_files");
+            cases += fmt::format(" '{}[{}]{}'",
+                                 o.flag,
+                                 zsh_text(o.help),
+                                 o.value.empty() ? "" : ":" + o.value + ":_files");
         }
         cases += " '*:file:_files' ;;\n";
     }
-    return fmt::format("#compdef memwall\nlocal -a verbs\nverbs=(\n{})\nif (( CURRENT == 2 )); then\n  _describe command verbs\n"
-                       "  return\nfi\nlocal verb=$words[2]\nshift words\n(( CURRENT-- ))\ncase $verb in\n{}esac\n",
-                       verbs, cases);
+    return fmt::format(
+        "#compdef memwall\nlocal -a verbs\nverbs=(\n{})\nif (( CURRENT == 2 )); then\n  _describe "
+        "command verbs\n"
+        "  return\nfi\nlocal verb=$words[2]\nshift words\n(( CURRENT-- ))\ncase $verb in\n{}esac\n",
+        verbs,
+        cases);
 }
 
 }  // namespace memwall::cli

@@ -6,9 +6,10 @@
 
 namespace memwall::cli {
 
-[[nodiscard]] std::string help_text();                           // memwall --help
-[[nodiscard]] std::string help_text(const CommandSpec& command);  // memwall VERB --help, examples first
-[[nodiscard]] std::string man_page(const std::string& version);   // groff
+[[nodiscard]] std::string help_text();  // memwall --help
+[[nodiscard]] std::string help_text(
+    const CommandSpec& command);  // memwall VERB --help, examples first
+[[nodiscard]] std::string man_page(const std::string& version);  // groff
 [[nodiscard]] std::string bash_completion();
 [[nodiscard]] std::string zsh_completion();
 

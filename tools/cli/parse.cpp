@@ -28,13 +28,18 @@ void add_option(CLI::App& app, const OptionSpec& spec, Bound& bound) {
     }
 }
 
-void add_positionals(CLI::App& app, const CommandSpec& command, std::vector<std::string>& positionals) {
+void add_positionals(CLI::App& app,
+                     const CommandSpec& command,
+                     std::vector<std::string>& positionals) {
     CLI::Option* option = app.add_option("ARGUMENTS", positionals);
-    const auto required = std::count_if(command.positionals.begin(), command.positionals.end(),
+    const auto required = std::count_if(command.positionals.begin(),
+                                        command.positionals.end(),
                                         [](const PositionalSpec& p) { return p.required; });
-    const bool many = std::any_of(command.positionals.begin(), command.positionals.end(),
+    const bool many = std::any_of(command.positionals.begin(),
+                                  command.positionals.end(),
                                   [](const PositionalSpec& p) { return p.repeatable; });
-    const int most = many ? CLI::detail::expected_max_vector_size : static_cast<int>(command.positionals.size());
+    const int most =
+        many ? CLI::detail::expected_max_vector_size : static_cast<int>(command.positionals.size());
     option->expected(static_cast<int>(required), most);
 }
 
@@ -70,7 +75,8 @@ void explain_unknown(int argc, const char* const* argv, Arguments& arguments) {
         collect(command->options);
     }
     for (int i = 1; i < argc; ++i) {
-        const std::string_view word = std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+        const std::string_view word =
+            std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
         if (word.starts_with("--") && std::find(flags.begin(), flags.end(), word) == flags.end()) {
             const std::string_view near = nearest(word, flags);
             arguments.error = fmt::format("unknown option '{}'", word);
@@ -106,7 +112,9 @@ void take(Bound& bound, Arguments& arguments) {
 
 }  // namespace
 
-bool Arguments::has(std::string_view flag) const { return options.contains(std::string(flag)); }
+bool Arguments::has(std::string_view flag) const {
+    return options.contains(std::string(flag));
+}
 
 std::string Arguments::value(std::string_view flag, std::string_view otherwise) const {
     const auto found = options.find(std::string(flag));
@@ -144,7 +152,8 @@ Arguments parse(int argc, const char* const* argv) {
         }
         add_positionals(*sub, command, positionals[command.name]);
     }
-    const bool wants_help = std::any_of(argv + 1, argv + argc, [](std::string_view a) { return a == "--help" || a == "-h"; });
+    const bool wants_help = std::any_of(
+        argv + 1, argv + argc, [](std::string_view a) { return a == "--help" || a == "-h"; });
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

@@ -11,7 +11,8 @@ namespace memwall::cli {
 
 struct Arguments {
     const CommandSpec* command = nullptr;  // nullptr: no verb was given
-    std::map<std::string, std::vector<std::string>> options;  // by flag; a switch has one empty value
+    std::map<std::string, std::vector<std::string>>
+        options;  // by flag; a switch has one empty value
     std::vector<std::string> positionals;
     std::string error;  // not empty: wrong use, one line
     std::string hint;
