@@ -1,0 +1,409 @@
+#include "sim/network/node_links.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <fmt/core.h>
+
+#include "sim/core/check.h"
+
+namespace memwall {
+
+namespace {
+
+// NCCL lets a GPU relay for two others over NVLink, but only one relay in a row (NVIDIA/nccl src/graph/paths.cc,
+// ncclTopoSetPaths: a path through a GPU must have count 1); pairs farther apart talk over PCIe.
+constexpr int kNvlinkHopsMax = 2;
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+double limit_of(Bandwidth rate) {
+    return rate.value > 0 ? rate.value : kUnlimited;
+}
+
+// Capacities are sums and quotients of the same rates in different orders: equal up to rounding.
+bool can_bind(Bandwidth capacity, double injected) {
+    return capacity.value > 0 && capacity.value * (1 + 1e-9) < injected;
+}
+
+// One direction of a connection in the node. `link` and `bridge` are -1 where nothing is modelled.
+struct NodeEdge {
+    int from = 0;
+    int to = 0;
+    int link = -1;
+    int bridge = -1;  // passed by peer traffic only
+};
+
+using Csr = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, std::size_t>;
+
+// All shortest paths between two vertices, found over Boost's breadth-first distances.
+class NodeGraph {
+  public:
+    NodeGraph(int vertices, std::vector<NodeEdge> edges)
+        : edges_(std::move(edges)), graph_(make(vertices, edges_)) {}
+
+    // Paths of at most `hops_max` edges, as indices of edges; empty when there is none.
+    [[nodiscard]] std::vector<std::vector<std::size_t>> paths(int from,
+                                                              int to,
+                                                              int hops_max) const {
+        const auto vertices = boost::num_vertices(graph_);
+        std::vector<int> distance(vertices, -1);
+        distance[static_cast<std::size_t>(to)] = 0;
+        // Every connection has both directions, so the distance from `to` is the distance to it.
+        boost::breadth_first_search(graph_,
+                                    static_cast<std::size_t>(to),
+                                    boost::visitor(boost::make_bfs_visitor(boost::record_distances(
+                                        distance.data(), boost::on_tree_edge()))));
+        std::vector<std::vector<std::size_t>> found;
+        const int hops = distance[static_cast<std::size_t>(from)];
+        if (hops > 0 && hops <= hops_max) {
+            std::vector<std::size_t> path;
+            walk(static_cast<std::size_t>(from), distance, path, found);
+        }
+        return found;
+    }
+    [[nodiscard]] const NodeEdge& edge(std::size_t i) const { return edges_[i]; }
+
+  private:
+    static Csr make(int vertices, const std::vector<NodeEdge>& edges) {
+        std::vector<std::pair<std::size_t, std::size_t>> ends;
+        std::vector<std::size_t> ids;
+        for (const NodeEdge& e : edges) {
+            ids.push_back(ends.size());
+            ends.emplace_back(static_cast<std::size_t>(e.from), static_cast<std::size_t>(e.to));
+        }
+        return {boost::edges_are_unsorted_multi_pass,
+                ends.begin(),
+                ends.end(),
+                ids.begin(),
+                static_cast<std::size_t>(vertices)};
+    }
+    void walk(std::size_t at,
+              const std::vector<int>& distance,
+              std::vector<std::size_t>& path,
+              std::vector<std::vector<std::size_t>>& found) const {
+        if (distance[at] == 0) {
+            found.push_back(path);
+            return;
+        }
+        for (auto [e, end] = boost::out_edges(at, graph_); e != end; ++e) {
+            const auto next = boost::target(*e, graph_);
+            if (distance[next] == distance[at] - 1) {
+                path.push_back(graph_[*e]);
+                walk(next, distance, path, found);
+                path.pop_back();
+            }
+        }
+    }
+
+    std::vector<NodeEdge> edges_;
+    Csr graph_;
+};
+
+enum class Traffic : std::uint8_t { Peer, Nic };
+
+// Even split over equal paths in proportion to capacity; shares of kUnit that sum to it exactly.
+NodeRoute split(const NodeGraph& graph,
+                const std::vector<std::vector<std::size_t>>& paths,
+                const NodeLinks& node,
+                Traffic traffic,
+                Duration per_hop,
+                int hops_less) {
+    std::vector<std::vector<int>> links(paths.size());
+    std::vector<double> capacity(paths.size(), kUnlimited);
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+        for (const std::size_t i : paths[p]) {
+            const NodeEdge& e = graph.edge(i);
+            for (const int link : {e.link, traffic == Traffic::Peer ? e.bridge : -1}) {
+                if (link >= 0) {
+                    links[p].push_back(link);
+                    capacity[p] = std::min(
+                        capacity[p], limit_of(node.links[static_cast<std::size_t>(link)].capacity));
+                }
+            }
+        }
+    }
+    const bool weighted =
+        std::all_of(capacity.begin(), capacity.end(), [](double c) { return c < kUnlimited; });
+    double total = 0;
+    for (double& c : capacity) {
+        c = weighted ? c : 1;
+        total += c;
+    }
+    std::vector<std::int64_t> share(node.links.size(), 0);
+    double upto = 0;
+    std::int64_t given = 0;
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+        upto += capacity[p];
+        const auto until =
+            p + 1 == paths.size()
+                ? kUnit
+                : static_cast<std::int64_t>(static_cast<double>(kUnit) * upto / total);
+        for (const int link : links[p]) {
+            share[static_cast<std::size_t>(link)] += until - given;
+        }
+        given = until;
+    }
+    NodeRoute route;
+    for (std::size_t l = 0; l < share.size(); ++l) {
+        if (share[l] > 0) {
+            route.links.push_back({LinkId{l}, share[l]});
+        }
+    }
+    route.hops = static_cast<int>(paths.front().size()) - hops_less;
+    route.latency = per_hop * route.hops;
+    return route;
+}
+
+class Builder {
+  public:
+    explicit Builder(const Node& node) : spec_(node) {}
+
+    NodeLinks build() {
+        MW_CHECK(spec_.gpus > 0, "a node needs a GPU");
+        place_parts();
+        add_nvlink();
+        add_pcie();
+        out_.nic_base = out_.count();
+        for (int n = 0; n < out_.nics; ++n) {
+            add(out_.nic_rate,
+                LinkTier::Nic,
+                out_.nic_rate.value > 0,
+                fmt::format("nic{}->network", n));
+            add(out_.nic_rate,
+                LinkTier::Nic,
+                out_.nic_rate.value > 0,
+                fmt::format("network->nic{}", n));
+        }
+        if (out_.has_pcie) {
+            connect_pcie();
+            find_routes();
+        }
+        return std::move(out_);
+    }
+
+  private:
+    // PCIe switches and sockets in blocks of neighbours; NICs in proportion.
+    void place_parts() {
+        out_.gpus = spec_.gpus;
+        out_.nics = std::min(spec_.nics, spec_.gpus);
+        if (out_.nics > 0) {
+            out_.nic_rate = Bandwidth{spec_.nic_rate.value * spec_.nics / out_.nics};
+        }
+        const int per_switch = std::max(1, spec_.gpus_per_pcie_switch);
+        out_.switches = (spec_.gpus + per_switch - 1) / per_switch;
+        out_.sockets = std::clamp(spec_.sockets, 1, out_.switches);
+        for (int s = 0; s < out_.switches; ++s) {
+            out_.socket_of_switch.push_back(s * out_.sockets / out_.switches);
+        }
+        for (int g = 0; g < spec_.gpus; ++g) {
+            out_.switch_of_gpu.push_back(g / per_switch);
+            out_.nic_of_gpu.push_back(g * out_.nics / spec_.gpus);
+        }
+        for (int n = 0; n < out_.nics; ++n) {
+            const bool on_switch = out_.nics >= out_.switches;
+            const int first_gpu = (n * spec_.gpus + out_.nics - 1) / out_.nics;
+            out_.switch_of_nic.push_back(on_switch ? first_gpu / per_switch : -1);
+            out_.socket_of_nic.push_back(
+                on_switch ? out_.socket_of_switch[static_cast<std::size_t>(first_gpu / per_switch)]
+                          : n * out_.sockets / out_.nics);
+        }
+        const bool slow_pcie =
+            out_.nics > 0 && spec_.gpu.pcie.value > 0 && spec_.gpu.pcie.value < out_.nic_rate.value;
+        out_.has_pcie = spec_.intra != IntraNode::NvSwitch || slow_pcie;
+    }
+
+    void add(Bandwidth capacity, LinkTier tier, bool binding, std::string name) {
+        out_.links.push_back({capacity, tier, binding});
+        out_.names.push_back(std::move(name));
+    }
+
+    void add_nvlink() {
+        const double rate = spec_.gpu.link_rate.value;
+        switch (spec_.intra) {
+        case IntraNode::NvSwitch:
+            for (int g = 0; g < spec_.gpus; ++g) {
+                const Bandwidth port{rate * spec_.gpu.links};
+                add(port, LinkTier::NvLink, port.value > 0, fmt::format("gpu{}->nvswitch", g));
+                add(port, LinkTier::NvLink, port.value > 0, fmt::format("nvswitch->gpu{}", g));
+            }
+            break;
+        case IntraNode::Mesh:
+            for (const MeshLink& m : spec_.mesh) {
+                MW_CHECK(m.a >= 0 && m.a < spec_.gpus && m.b >= 0 && m.b < spec_.gpus && m.a != m.b,
+                         "mesh link between GPUs that the node does not have");
+                const Bandwidth capacity{rate * m.links};
+                add(capacity,
+                    LinkTier::NvLink,
+                    capacity.value > 0,
+                    fmt::format("gpu{}->gpu{}", m.a, m.b));
+                add(capacity,
+                    LinkTier::NvLink,
+                    capacity.value > 0,
+                    fmt::format("gpu{}->gpu{}", m.b, m.a));
+            }
+            break;
+        case IntraNode::PcieTree:
+            break;
+        }
+    }
+
+    void add_pcie() {
+        out_.pcie_base = out_.count();
+        if (!out_.has_pcie) {
+            return;
+        }
+        const Bandwidth port = spec_.gpu.pcie;
+        for (int g = 0; g < spec_.gpus; ++g) {
+            const int at = out_.switch_of_gpu[static_cast<std::size_t>(g)];
+            add(port, LinkTier::Pcie, port.value > 0, fmt::format("gpu{}->pcie{}", g, at));
+            add(port, LinkTier::Pcie, port.value > 0, fmt::format("pcie{}->gpu{}", at, g));
+        }
+        std::vector<double> gpus_inject(static_cast<std::size_t>(out_.switches), 0);
+        std::vector<double> inject(static_cast<std::size_t>(out_.switches), 0);
+        for (const int s : out_.switch_of_gpu) {
+            gpus_inject[static_cast<std::size_t>(s)] += limit_of(port);
+            inject[static_cast<std::size_t>(s)] += limit_of(port);
+        }
+        for (const int s : out_.switch_of_nic) {
+            if (s >= 0) {
+                inject[static_cast<std::size_t>(s)] += limit_of(out_.nic_rate);
+            }
+        }
+        out_.uplink_base = out_.count();
+        std::vector<double> socket_inject(static_cast<std::size_t>(out_.sockets), 0);
+        for (int s = 0; s < out_.switches; ++s) {
+            const double in = inject[static_cast<std::size_t>(s)];
+            const bool binding = can_bind(spec_.pcie_switch_uplink, in);
+            add(spec_.pcie_switch_uplink, LinkTier::Pcie, binding, fmt::format("pcie{}->root", s));
+            add(spec_.pcie_switch_uplink, LinkTier::Pcie, binding, fmt::format("root->pcie{}", s));
+            socket_inject[static_cast<std::size_t>(
+                out_.socket_of_switch[static_cast<std::size_t>(s)])] +=
+                std::min(in, limit_of(spec_.pcie_switch_uplink));
+        }
+        out_.bridge_base = out_.count();
+        for (int s = 0; s < out_.switches; ++s) {
+            const bool binding =
+                can_bind(spec_.peer_rate, gpus_inject[static_cast<std::size_t>(s)]);
+            add(spec_.peer_rate,
+                LinkTier::HostBridge,
+                binding,
+                fmt::format("pcie{}->host bridge", s));
+            add(spec_.peer_rate,
+                LinkTier::HostBridge,
+                binding,
+                fmt::format("host bridge->pcie{}", s));
+        }
+        for (int n = 0; n < out_.nics; ++n) {
+            if (out_.switch_of_nic[static_cast<std::size_t>(n)] < 0) {
+                socket_inject[static_cast<std::size_t>(
+                    out_.socket_of_nic[static_cast<std::size_t>(n)])] += limit_of(out_.nic_rate);
+            }
+        }
+        out_.socket_base = out_.count();
+        for (int a = 0; a < out_.sockets; ++a) {
+            for (int b = 0; b < out_.sockets; ++b) {
+                if (a != b) {
+                    add(spec_.socket_link,
+                        LinkTier::Socket,
+                        can_bind(spec_.socket_link, socket_inject[static_cast<std::size_t>(a)]),
+                        fmt::format("socket{}->socket{}", a, b));
+                }
+            }
+        }
+    }
+
+    void connect(int a, int b, int link, int bridge) {
+        edges_.push_back({a, b, link, bridge});
+        edges_.push_back({b, a, link < 0 ? -1 : link + 1, bridge < 0 ? -1 : bridge + 1});
+    }
+
+    // Vertices: GPUs, PCIe switches, sockets, NICs.
+    void connect_pcie() {
+        const int first_switch = out_.gpus;
+        const int first_socket = first_switch + out_.switches;
+        first_nic_ = first_socket + out_.sockets;
+        for (int g = 0; g < out_.gpus; ++g) {
+            connect(g,
+                    first_switch + out_.switch_of_gpu[static_cast<std::size_t>(g)],
+                    out_.pcie_base + 2 * g,
+                    -1);
+        }
+        for (int s = 0; s < out_.switches; ++s) {
+            connect(first_switch + s,
+                    first_socket + out_.socket_of_switch[static_cast<std::size_t>(s)],
+                    out_.uplink_base + 2 * s,
+                    out_.bridge_base + 2 * s);
+        }
+        int link = out_.socket_base;
+        for (int a = 0; a < out_.sockets; ++a) {
+            for (int b = 0; b < out_.sockets; ++b) {
+                if (a != b) {
+                    edges_.push_back({first_socket + a, first_socket + b, link++, -1});
+                }
+            }
+        }
+        for (int n = 0; n < out_.nics; ++n) {
+            const int at = out_.switch_of_nic[static_cast<std::size_t>(n)];
+            const int host = at >= 0
+                                 ? first_switch + at
+                                 : first_socket + out_.socket_of_nic[static_cast<std::size_t>(n)];
+            connect(first_nic_ + n, host, -1, -1);
+        }
+    }
+
+    void find_routes() {
+        const NodeGraph pcie(first_nic_ + out_.nics, edges_);
+        std::vector<NodeEdge> direct;
+        if (spec_.intra == IntraNode::Mesh) {
+            for (std::size_t m = 0; m < spec_.mesh.size(); ++m) {
+                const int link = out_.nvlink_base + 2 * static_cast<int>(m);
+                direct.push_back({spec_.mesh[m].a, spec_.mesh[m].b, link, -1});
+                direct.push_back({spec_.mesh[m].b, spec_.mesh[m].a, link + 1, -1});
+            }
+        }
+        const NodeGraph nvlink(out_.gpus, std::move(direct));
+        constexpr int kAnyHops = std::numeric_limits<int>::max();
+        for (int a = 0; a < out_.gpus; ++a) {
+            for (int b = 0; b < out_.gpus && spec_.intra != IntraNode::NvSwitch; ++b) {
+                const auto over_nvlink = nvlink.paths(a, b, kNvlinkHopsMax);
+                if (a == b) {
+                    out_.gpu_to_gpu.emplace_back();
+                } else if (!over_nvlink.empty()) {
+                    out_.gpu_to_gpu.push_back(
+                        split(nvlink, over_nvlink, out_, Traffic::Peer, spec_.nvlink_latency, 0));
+                } else {
+                    out_.gpu_to_gpu.push_back(split(pcie,
+                                                    pcie.paths(a, b, kAnyHops),
+                                                    out_,
+                                                    Traffic::Peer,
+                                                    spec_.pcie_latency,
+                                                    1));
+                }
+            }
+            for (int n = 0; n < out_.nics; ++n) {
+                const int nic = first_nic_ + n;
+                out_.gpu_to_nic.push_back(split(
+                    pcie, pcie.paths(a, nic, kAnyHops), out_, Traffic::Nic, spec_.pcie_latency, 1));
+                out_.nic_to_gpu.push_back(split(
+                    pcie, pcie.paths(nic, a, kAnyHops), out_, Traffic::Nic, spec_.pcie_latency, 1));
+            }
+        }
+    }
+
+    const Node& spec_;
+    NodeLinks out_;
+    std::vector<NodeEdge> edges_;
+    int first_nic_ = 0;
+};
+
+}  // namespace
+
+NodeLinks build_node_links(const Node& node) {
+    return Builder(node).build();
+}
+
+}  // namespace memwall
