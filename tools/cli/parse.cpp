@@ -22,10 +22,9 @@ void add_option(CLI::App& app, const OptionSpec& spec, Bound& bound) {
         return;
     }
     CLI::Option* option = app.add_option(spec.flag, bound.values[spec.flag], spec.help);
-    option->expected(1)->take_all();
-    if (!spec.repeatable) {
-        option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    }
+    option->multi_option_policy(spec.repeatable ? CLI::MultiOptionPolicy::TakeAll
+                                                : CLI::MultiOptionPolicy::TakeLast);
+    option->type_size(1)->expected(1)->allow_extra_args(false);
 }
 
 void add_positionals(CLI::App& app,
@@ -41,6 +40,7 @@ void add_positionals(CLI::App& app,
     const int most =
         many ? CLI::detail::expected_max_vector_size : static_cast<int>(command.positionals.size());
     option->expected(static_cast<int>(required), most);
+    option->required(required > 0);
 }
 
 // What was typed that is no command and no option, and the nearest that is.

@@ -1,0 +1,210 @@
+#include "sim/analyze/explanation.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "sim/core/quantity.h"
+
+namespace memwall {
+namespace {
+
+struct Run {
+    const RunFacts& facts;
+    const Metrics& m;
+    [[nodiscard]] const Job& job() const { return facts.plan.jobs.front(); }
+};
+
+using Inputs = std::vector<ExplainedInput> (*)(const Run&);
+
+struct Entry {
+    std::string_view name;
+    std::string_view meaning;
+    std::string_view formula;
+    Inputs inputs;
+};
+
+std::string gib(std::int64_t bytes) {
+    return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / 1073741824.0);
+}
+
+std::vector<ExplainedInput> step_inputs(const Run& r) {
+    std::vector<ExplainedInput> inputs;
+    for (const BreakdownLine& line : r.m.breakdown) {
+        if (line.mean.count() != 0) {
+            inputs.push_back({line.label, "mean over ranks", human(line.mean)});
+        }
+    }
+    return inputs;
+}
+
+std::vector<ExplainedInput> rate_inputs(const Run& r) {
+    return {{"B", "sequences per step", human_count(r.job().batch.global)},
+            {"s", "tokens per sequence", human_count(r.facts.trace.sequence)},
+            {"T", "step time", human(r.m.step_time)},
+            {"n", "GPUs", human_count(static_cast<std::int64_t>(r.m.gpus))}};
+}
+
+std::vector<ExplainedInput> flop_inputs(const Run& r) {
+    std::vector<ExplainedInput> inputs = rate_inputs(r);
+    inputs.push_back({"P",
+                      "parameters in matrix products (head included, embedding lookup excluded, "
+                      "active experts only)",
+                      human_count(r.facts.trace.matmul_parameters)});
+    inputs.push_back({"A",
+                      "sum over layers of heads x head dimension",
+                      human_count(r.facts.trace.attention_flops_factor)});
+    inputs.push_back(
+        {"a",
+         "share of the attention square that counts",
+         r.job().attention_flops == AttentionFlops::Full ? "1 (full)" : "1/2 (causal)"});
+    inputs.push_back({"F_model", "model FLOPs of the step", human(r.m.model_flops)});
+    inputs.push_back({"F_hw", "with recomputed products", human(r.m.hardware_flops)});
+    inputs.push_back(
+        {"peak",
+         fmt::format("dense datasheet rate of {}", r.facts.plan.machine.cluster.node.gpu.name),
+         human(r.m.peak)});
+    return inputs;
+}
+
+std::vector<ExplainedInput> bubble_inputs(const Run& r) {
+    const Degrees& d = r.job().degrees;
+    const auto m = static_cast<double>(r.job().micro_batches);
+    return {{"p", "pipeline stages", std::to_string(d.pp)},
+            {"v", "chunks per stage", std::to_string(d.vpp)},
+            {"m", "micro-batches", std::to_string(r.job().micro_batches)},
+            {"(p-1)/(v m+p-1)",
+             "closed form for equal stages and free transfers",
+             human_percent((d.pp - 1) / (d.vpp * m + d.pp - 1))}};
+}
+
+std::vector<ExplainedInput> memory_inputs(const Run& r) {
+    const StageMemory& stage = r.m.stages.at(static_cast<std::size_t>(r.m.fit.stage));
+    std::vector<ExplainedInput> inputs;
+    for (std::size_t c = 0; c < stage.peak.composition.size(); ++c) {
+        if (stage.peak.composition.at(c) != 0) {
+            inputs.push_back({std::string(kTensorClassNames.at(c)),
+                              fmt::format("on stage {}, at {}", stage.stage, stage.peak.where),
+                              gib(stage.peak.composition.at(c))});
+        }
+    }
+    inputs.push_back({"usable", "what a process can get", gib(stage.usable)});
+    return inputs;
+}
+
+constexpr std::array<Entry, 22> kEntries = {{
+    {"bubble",
+     "the rank waits for a send/recv whose sender has not started it, and the chain of senders is "
+     "busy or waiting itself",
+     "",
+     bubble_inputs},
+    {"bubble_fraction", "share of the step under the label bubble", "bubble / T", bubble_inputs},
+    {"compute",
+     "a kernel runs on the compute stream that is neither a replay for backward nor the optimizer",
+     "",
+     step_inputs},
+    {"exposed",
+     "no kernel runs and the next compute op waits for a transfer that is in progress",
+     "",
+     step_inputs},
+    {"exposed_communication_s", "sum of the exposed labels, mean over ranks", "", step_inputs},
+    {"first_step_time_s",
+     "the first, cold step: no gather or send is left over from a step before it",
+     "",
+     step_inputs},
+    {"fits",
+     "device peak <= usable on every rank, and host bytes <= host capacity on every node",
+     "device peak <= usable",
+     memory_inputs},
+    {"hfu",
+     "hardware FLOPs utilisation: what is executed, recomputation included",
+     "F_hw / (T n peak)",
+     flop_inputs},
+    {"host",
+     "dependencies are met, the launch has not been issued: the host thread is the limit",
+     "",
+     step_inputs},
+    {"idle", "after the rank's last op of the step", "", step_inputs},
+    {"imbalance", "the rank waits for a peer that has not joined a collective", "", step_inputs},
+    {"memory_margin_bytes",
+     "usable memory minus the device peak of the fullest rank",
+     "usable - device peak",
+     memory_inputs},
+    {"mfu",
+     "model FLOPs utilisation",
+     "F_model / (T n peak), F_model = B s (6 P + 12 A s a)",
+     flop_inputs},
+    {"mfu_bf16",
+     "model FLOPs utilisation against the bf16 peak, for comparison with fp8 runs",
+     "F_model / (T n peak_bf16)",
+     flop_inputs},
+    {"optimizer",
+     "a kernel after the last gradient is reduced: norm, clipping, update",
+     "",
+     step_inputs},
+    {"peak_device_bytes",
+     "reserved + context + communication buffers + library workspaces outside the allocator",
+     "",
+     memory_inputs},
+    {"peak_memory_bytes",
+     "bytes in live tensors, in the order in which the host issues, max over ranks and instants",
+     "",
+     memory_inputs},
+    {"peak_reserved_bytes", "what the caching allocator holds", "", memory_inputs},
+    {"step_time_s",
+     "from the end of step 1 to the end of step 2; a step ends when its last op on any rank has "
+     "ended",
+     "sum of the labels, the same on every rank",
+     step_inputs},
+    {"tflops_per_gpu", "model FLOPs per GPU and second", "F_model / (T n)", flop_inputs},
+    {"tflops_per_gpu_hardware", "executed FLOPs per GPU and second", "F_hw / (T n)", flop_inputs},
+    {"tokens_per_s_per_gpu", "tokens per GPU and second", "B s / (T n)", rate_inputs},
+}};
+
+std::string value_text(std::string_view name, const Metrics& m) {
+    const FigureValue value = figure(m, name);
+    if (value.ok) {
+        if (name.ends_with("_bytes")) {
+            return gib(static_cast<std::int64_t>(value.value));
+        }
+        return name.ends_with("_s") ? human(duration_from_seconds(value.value))
+                                    : human_number(value.value);
+    }
+    const auto line = std::find_if(m.breakdown.begin(),
+                                   m.breakdown.end(),
+                                   [&](const BreakdownLine& l) { return l.label == name; });
+    return line == m.breakdown.end()
+               ? std::string()
+               : fmt::format("{} ({})", human(line->mean), human_percent(line->share));
+}
+
+}  // namespace
+
+std::vector<std::string_view> explainable() {
+    std::vector<std::string_view> names;
+    names.reserve(kEntries.size());
+    for (const Entry& entry : kEntries) {
+        names.push_back(entry.name);
+    }
+    return names;
+}
+
+Explanation explain(std::string_view name, const RunFacts* facts, const Metrics* metrics) {
+    const auto* const entry = std::find_if(
+        kEntries.begin(), kEntries.end(), [&](const Entry& e) { return e.name == name; });
+    if (entry == kEntries.end()) {
+        return {};
+    }
+    Explanation e;
+    e.name = entry->name;
+    e.meaning = entry->meaning;
+    e.formula = entry->formula;
+    if (facts != nullptr && metrics != nullptr) {
+        e.inputs = entry->inputs({*facts, *metrics});
+        e.value = value_text(name, *metrics);
+    }
+    return e;
+}
+
+}  // namespace memwall

@@ -1,0 +1,28 @@
+#pragma once
+// What the process may know about its surroundings: terminal, colour, data folders, files. The library knows none of it.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/io/text_style.h"
+
+namespace memwall::cli {
+
+// --color always | never | auto: a terminal, and NO_COLOR not set.
+[[nodiscard]] TextStyle style_for(int file_descriptor, std::string_view color);
+
+// Folders that hold topologies/, workloads/ and scenarios/, nearest first: --data, MEMWALL_DATA, the source tree of this
+// build, share/memwall beside the program.
+[[nodiscard]] std::vector<std::string> data_roots(const std::vector<std::string>& given);
+
+// Everything on standard input.
+[[nodiscard]] std::string read_standard_input();
+
+// Writes beside the target and renames, so that a reader never sees half a file. A name ending in .gz is compressed.
+// Returns what went wrong, or an empty string.
+[[nodiscard]] std::string write_file(const std::string& path, std::string_view text);
+
+void print(std::string_view text);        // standard output
+void print_error(std::string_view text);  // standard error
+
+}  // namespace memwall::cli
