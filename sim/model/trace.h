@@ -6,7 +6,8 @@
 // boundary marks the place where a strategy inserts communication. Tensors have a life: allocated by one op, freed by another.
 //
 // How to read it:
-//  - Skip every op that does not apply at the tp at hand (`op_applies`), with its allocations and frees.
+//  - Skip every op that does not apply at the tp at hand (`op_applies`), with its allocations and frees. A tensor that
+//    only skipped ops allocate does not exist: sum over allocations, not over `tensors`.
 //  - An op first allocates, then frees: its inputs are alive beside its outputs.
 //  - Every tensor that is allocated is freed exactly once over forward then backward, except persistent ones.
 //  - A layer accounts for its own input (tensor with `input`) from its first forward op on, and for the gradient of its

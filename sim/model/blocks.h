@@ -1,0 +1,216 @@
+#pragma once
+// The pieces of a transformer layer, inside sim/model only. Each piece appends its forward ops, returns the tensors it
+// keeps, and later appends its backward ops.
+//
+// Bytes are counted as the kernels of the stack move them: every operand read and written once. With element size e = 2
+// (16-bit): T tokens, h hidden, f MLP width, S = b a s^2 scores. H = e T h.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/model/build.h"
+#include "sim/model/layer_builder.h"
+
+namespace memwall {
+
+struct BlockContext {
+    const Model& model;
+    const Stack& stack;
+    const TraceShape& shape;
+    std::int64_t tokens = 0;
+    std::int64_t element = 2;  // bytes of an activation
+
+    [[nodiscard]] const StackKernels& kernels() const { return stack.kernels; }
+    [[nodiscard]] Bytes per_token(std::int64_t bytes) const { return Bytes(tokens * bytes); }
+    // `width` activations per token.
+    [[nodiscard]] Bytes activations(std::int64_t width) const {
+        return Bytes(tokens * width * element);
+    }
+};
+
+// --- linear.cpp: matrix products of a weight and its gradients
+
+struct Linear {
+    std::string name = {};
+    std::int64_t in = 0;
+    std::int64_t out = 0;
+    Split in_split = Split::None;
+    Split out_split = Split::None;
+    TraceModule module = TraceModule::Other;
+    std::int64_t rows = 0;  // per product; 0 = all tokens
+    Split rows_split = Split::None;
+    std::int64_t batch = 1;  // experts
+    bool bias = false;
+
+    [[nodiscard]] Split weight_split() const;
+};
+
+struct Data {
+    std::vector<TensorIndex> uses = {};
+    std::vector<TensorIndex> makes = {};
+};
+
+void linear_forward(LayerBuilder& b, const BlockContext& c, const Linear& l, const Data& d);
+void linear_input_gradient(LayerBuilder& b, const BlockContext& c, const Linear& l, const Data& d);
+// With the accumulation into the gradient buffer, inside the product or as a kernel of its own.
+void linear_weight_gradient(LayerBuilder& b, const BlockContext& c, const Linear& l, const Data& d);
+// Sum over tokens of the gradient of `width` outputs, and its accumulation.
+void bias_gradient(LayerBuilder& b,
+                   const BlockContext& c,
+                   const std::string& name,
+                   std::int64_t width,
+                   Split split,
+                   TensorIndex gradient);
+struct Vector {
+    std::string name = {};
+    std::int64_t count = 0;
+    Split split = Split::None;
+};
+// `.grad += new` of a vector or of a matrix whose product does not accumulate.
+void accumulate(LayerBuilder& b, const BlockContext& c, const Vector& v, const Data& d);
+
+// --- residual.cpp: norms, residual adds, dropout
+
+struct NormSpec {
+    std::string name = {};
+    std::int64_t width = 0;  // of one row
+    std::int64_t rows = 1;   // rows per token (heads for q and k norms)
+    Split split = Split::Sequence;
+};
+struct NormTensors {
+    NormSpec spec;
+    TensorIndex input = 0;
+    TensorIndex output = 0;
+    std::optional<TensorIndex> input32 = {};     // eager: fp32 copy of the input
+    std::optional<TensorIndex> normalised = {};  // eager: before the weight
+};
+NormTensors norm_forward(LayerBuilder& b,
+                         const BlockContext& c,
+                         const NormSpec& spec,
+                         TensorIndex input);
+// Returns the gradient of the input.
+TensorIndex norm_backward(LayerBuilder& b,
+                          const BlockContext& c,
+                          const NormTensors& n,
+                          TensorIndex gradient);
+
+struct ResidualTensors {
+    std::string name = {};
+    std::optional<TensorIndex> mask = {};
+};
+// residual + dropout(branch + bias); the result is `output`, or the next layer's input when empty.
+ResidualTensors residual_forward(LayerBuilder& b,
+                                 const BlockContext& c,
+                                 const std::string& name,
+                                 const Data& d);
+// Returns the gradient of the branch (the output's own when there is no dropout).
+TensorIndex residual_backward(LayerBuilder& b,
+                              const BlockContext& c,
+                              const ResidualTensors& r,
+                              TensorIndex gradient);
+// The gradient that came around the branch is added to the one that came through it.
+void residual_gradient_add(LayerBuilder& b,
+                           const BlockContext& c,
+                           const std::string& name,
+                           TensorIndex around,
+                           TensorIndex through);
+
+// --- parallel_linear.cpp: column- and row-parallel products with their boundaries
+
+struct ColumnTensors {
+    std::vector<Linear> products;  // of one input
+    std::vector<TensorIndex> outputs;
+    TensorIndex input = 0;
+};
+ColumnTensors column_forward(LayerBuilder& b,
+                             const BlockContext& c,
+                             const std::vector<Linear>& products,
+                             TensorIndex input);
+// `gradients`, one per product; returns the gradient of the input (sharded with sequence parallelism).
+TensorIndex column_backward(LayerBuilder& b,
+                            const BlockContext& c,
+                            const ColumnTensors& t,
+                            const std::vector<TensorIndex>& gradients);
+
+struct RowTensors {
+    Linear product;
+    TensorIndex input = 0;
+    TensorIndex output = 0;
+};
+RowTensors row_forward(LayerBuilder& b,
+                       const BlockContext& c,
+                       const Linear& product,
+                       TensorIndex input);
+TensorIndex row_backward(LayerBuilder& b,
+                         const BlockContext& c,
+                         const RowTensors& t,
+                         TensorIndex gradient);
+
+// --- attention_core.cpp: scores, softmax, context
+
+struct CoreTensors {
+    std::vector<TensorIndex> qkv = {};  // q, k, v, or the one tensor that they are views of
+    TensorIndex context = 0;
+    std::optional<TensorIndex> statistics = {};  // fused attention: log-sum-exp of each row
+    std::optional<TensorIndex> softmax = {};
+    std::optional<TensorIndex> softmax32 = {};  // of the fallback kernels
+    std::optional<TensorIndex> mask = {};
+    std::optional<TensorIndex> dropped = {};
+};
+struct CoreShape {
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t dim_qk = 0;
+    std::int64_t dim_v = 0;
+};
+[[nodiscard]] AttentionImplementation attention_of(const BlockContext& c);
+CoreTensors core_forward(LayerBuilder& b,
+                         const BlockContext& c,
+                         const CoreShape& s,
+                         const std::vector<TensorIndex>& qkv);
+// The gradients of q, k, v; of the packed tensor where the kernel writes it directly.
+std::vector<TensorIndex> core_backward(LayerBuilder& b,
+                                       const BlockContext& c,
+                                       const CoreShape& s,
+                                       const CoreTensors& t,
+                                       TensorIndex gradient);
+
+// --- attention.cpp
+
+struct AttentionTensors {
+    ColumnTensors qkv;
+    std::optional<NormTensors> q_norm = {};
+    std::optional<NormTensors> k_norm = {};
+    CoreTensors core;
+    RowTensors proj;
+};
+[[nodiscard]] CoreShape core_shape(const Model& model);
+AttentionTensors attention_forward(LayerBuilder& b, const BlockContext& c, TensorIndex normed);
+// From the gradient of the output to that of the normed input.
+TensorIndex attention_backward(LayerBuilder& b,
+                               const BlockContext& c,
+                               const AttentionTensors& t,
+                               TensorIndex gradient);
+
+// --- mlp.cpp
+
+struct MlpTensors {
+    ColumnTensors fc1;
+    std::optional<TensorIndex> silu = {};  // unfused gated activation
+    TensorIndex activated = 0;
+    RowTensors fc2;
+};
+MlpTensors mlp_forward(LayerBuilder& b, const BlockContext& c, TensorIndex normed);
+// From the gradient of the output to that of the normed input.
+TensorIndex mlp_backward(LayerBuilder& b,
+                         const BlockContext& c,
+                         const MlpTensors& t,
+                         TensorIndex gradient);
+
+// --- layer kinds
+
+[[nodiscard]] LayerTrace embedding_layer(const BlockContext& c, std::int64_t vocabulary);
+[[nodiscard]] LayerTrace transformer_layer(const BlockContext& c, bool experts);
+[[nodiscard]] LayerTrace head_layer(const BlockContext& c, std::int64_t vocabulary);
+
+}  // namespace memwall
