@@ -109,9 +109,7 @@ enum class Traffic : std::uint8_t { Peer, Nic };
 NodeRoute split(const NodeGraph& graph,
                 const std::vector<std::vector<std::size_t>>& paths,
                 const NodeLinks& node,
-                Traffic traffic,
-                Duration per_hop,
-                int hops_less) {
+                Traffic traffic) {
     std::vector<std::vector<int>> links(paths.size());
     std::vector<double> capacity(paths.size(), kUnlimited);
     for (std::size_t p = 0; p < paths.size(); ++p) {
@@ -153,8 +151,7 @@ NodeRoute split(const NodeGraph& graph,
             route.links.push_back({LinkId{l}, share[l]});
         }
     }
-    route.hops = static_cast<int>(paths.front().size()) - hops_less;
-    route.latency = per_hop * route.hops;
+    route.hops = static_cast<int>(paths.front().size()) - 1;
     return route;
 }
 
@@ -366,32 +363,34 @@ class Builder {
             }
         }
         const NodeGraph nvlink(out_.gpus, std::move(direct));
-        constexpr int kAnyHops = std::numeric_limits<int>::max();
         for (int a = 0; a < out_.gpus; ++a) {
             for (int b = 0; b < out_.gpus && spec_.intra != IntraNode::NvSwitch; ++b) {
                 const auto over_nvlink = nvlink.paths(a, b, kNvlinkHopsMax);
                 if (a == b) {
                     out_.gpu_to_gpu.emplace_back();
                 } else if (!over_nvlink.empty()) {
-                    out_.gpu_to_gpu.push_back(
-                        split(nvlink, over_nvlink, out_, Traffic::Peer, spec_.nvlink_latency, 0));
+                    out_.gpu_to_gpu.push_back(split(nvlink, over_nvlink, out_, Traffic::Peer));
+                    NodeRoute& route = out_.gpu_to_gpu.back();
+                    route.latency = spec_.nvlink_latency * (route.hops + 1);
                 } else {
-                    out_.gpu_to_gpu.push_back(split(pcie,
-                                                    pcie.paths(a, b, kAnyHops),
-                                                    out_,
-                                                    Traffic::Peer,
-                                                    spec_.pcie_latency,
-                                                    1));
+                    out_.gpu_to_gpu.push_back(over_pcie(pcie, a, b, Traffic::Peer));
                 }
             }
             for (int n = 0; n < out_.nics; ++n) {
-                const int nic = first_nic_ + n;
-                out_.gpu_to_nic.push_back(split(
-                    pcie, pcie.paths(a, nic, kAnyHops), out_, Traffic::Nic, spec_.pcie_latency, 1));
-                out_.nic_to_gpu.push_back(split(
-                    pcie, pcie.paths(nic, a, kAnyHops), out_, Traffic::Nic, spec_.pcie_latency, 1));
+                out_.gpu_to_nic.push_back(over_pcie(pcie, a, first_nic_ + n, Traffic::Nic));
+                out_.nic_to_gpu.push_back(over_pcie(pcie, first_nic_ + n, a, Traffic::Nic));
             }
         }
+    }
+
+    [[nodiscard]] NodeRoute over_pcie(const NodeGraph& pcie,
+                                      int from,
+                                      int to,
+                                      Traffic traffic) const {
+        NodeRoute route =
+            split(pcie, pcie.paths(from, to, std::numeric_limits<int>::max()), out_, traffic);
+        route.latency = spec_.pcie_latency;
+        return route;
     }
 
     const Node& spec_;

@@ -4,6 +4,7 @@
 // PCIe tree:  GPU - PCIe switch - root port - socket - socket link - socket ...   NIC on a PCIe switch or a root port.
 // Peer traffic that leaves a PCIe switch also passes the host bridge of its root port (Node::peer_rate), which is slower
 // than the switch's uplink and is a property of the host; NIC traffic does not.
+// Latency: one Node::nvlink_latency per NVLink, one Node::pcie_latency per way over PCIe, however many switches it passes.
 #include <cstdint>
 #include <string>
 #include <vector>
