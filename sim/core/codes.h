@@ -8,12 +8,12 @@
 
 namespace memwall {
 
-struct Code {
+struct DiagnosticCode {
     std::string_view code;
     std::string_view meaning;
 };
 
-inline constexpr std::array kCodes = std::to_array<Code>({
+inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     // Reading files
     {"E0101", "a file is not there or cannot be read"},
     {"E0102", "not a regular file (a directory, a device)"},
@@ -44,7 +44,7 @@ inline constexpr std::array kCodes = std::to_array<Code>({
 
 // The meaning of a code; empty when there is no such code.
 constexpr std::string_view meaning_of(std::string_view code) {
-    for (const Code& entry : kCodes) {
+    for (const DiagnosticCode& entry : kCodes) {
         if (entry.code == code) {
             return entry.meaning;
         }
