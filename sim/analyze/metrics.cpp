@@ -112,7 +112,7 @@ FigureValue figure(const Metrics& metrics, std::string_view name) {
     return found == kFigures.end() ? FigureValue{} : FigureValue{found->of(metrics), true};
 }
 
-const std::vector<std::string_view>& figure_names() {
+const std::vector<std::string_view>& measured_figures() {
     static const std::vector<std::string_view> names = [] {
         std::vector<std::string_view> all;
         for (const Figure& f : kFigures) {

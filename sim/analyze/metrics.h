@@ -70,6 +70,6 @@ struct FigureValue {
     bool ok = false;
 };
 [[nodiscard]] FigureValue figure(const Metrics& metrics, std::string_view name);
-[[nodiscard]] const std::vector<std::string_view>& figure_names();
+[[nodiscard]] const std::vector<std::string_view>& measured_figures();
 
 }  // namespace memwall

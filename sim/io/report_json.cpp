@@ -86,7 +86,7 @@ Json rows(const Items& items, Row row) {
 }
 
 void add_figures(Json& j, const Metrics& m) {
-    for (const std::string_view name : figure_names()) {
+    for (const std::string_view name : measured_figures()) {
         const double value = figure(m, name).value;
         if (name == "fits") {
             j["fits"] = m.fit.fits;
