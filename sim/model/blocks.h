@@ -192,19 +192,84 @@ TensorIndex attention_backward(LayerBuilder& b,
                                const AttentionTensors& t,
                                TensorIndex gradient);
 
+// --- latent_attention.cpp: DeepSeek's MLA
+
+struct LatentAttention {
+    std::optional<Linear> q_down = {};  // with q_rank > 0
+    std::optional<NormTensors> q_norm = {};
+    ColumnTensors q;  // from the normed input, or up from the compressed queries
+    Linear kv_down;
+    TensorIndex kv_compressed = 0;  // kv_rank and the shared rotary part of k
+    NormTensors kv_norm;
+    ColumnTensors kv_up;
+    TensorIndex normed = 0;
+    CoreTensors core;
+    RowTensors proj;
+};
+LatentAttention latent_attention_forward(LayerBuilder& b,
+                                         const BlockContext& c,
+                                         TensorIndex normed);
+TensorIndex latent_attention_backward(LayerBuilder& b,
+                                      const BlockContext& c,
+                                      const LatentAttention& t,
+                                      TensorIndex gradient);
+
 // --- mlp.cpp
 
+struct MlpSpec {
+    std::string prefix = {};
+    std::int64_t width = 0;
+    Split split =
+        Split::Tp;  // of the activations: Tp = the width is divided, Sequence = the rows are
+    std::int64_t rows = 0;     // all together
+    std::int64_t experts = 1;  // products of rows / experts rows each
+};
 struct MlpTensors {
+    MlpSpec spec;
     ColumnTensors fc1;
     std::optional<TensorIndex> silu = {};  // unfused gated activation
     TensorIndex activated = 0;
     RowTensors fc2;
 };
-MlpTensors mlp_forward(LayerBuilder& b, const BlockContext& c, TensorIndex normed);
+[[nodiscard]] std::vector<Linear> mlp_first_products(const BlockContext& c, const MlpSpec& s);
+[[nodiscard]] Linear mlp_second_product(const BlockContext& c, const MlpSpec& s);
+// From t.fc1.outputs to t.activated, t.silu.
+void activation_forward(LayerBuilder& b, const BlockContext& c, MlpTensors& t);
+std::vector<TensorIndex> activation_backward(LayerBuilder& b,
+                                             const BlockContext& c,
+                                             const MlpTensors& t,
+                                             TensorIndex gradient);
+
+[[nodiscard]] MlpSpec dense_mlp(const BlockContext& c);
+MlpTensors mlp_forward(LayerBuilder& b,
+                       const BlockContext& c,
+                       const MlpSpec& spec,
+                       TensorIndex normed);
 // From the gradient of the output to that of the normed input.
 TensorIndex mlp_backward(LayerBuilder& b,
                          const BlockContext& c,
                          const MlpTensors& t,
+                         TensorIndex gradient);
+
+// --- moe.cpp
+
+struct MoeTensors {
+    TensorIndex normed = 0;
+    Linear router;
+    TensorIndex logits = 0;
+    TensorIndex probabilities = 0;
+    TensorIndex map = 0;
+    TensorIndex permuted = 0;
+    MlpTensors experts;
+    std::optional<MlpTensors> shared = {};
+    std::optional<Linear> gate = {};  // of the shared expert
+    std::optional<TensorIndex> gate_output = {};
+    TensorIndex output = 0;
+};
+MoeTensors moe_forward(LayerBuilder& b, const BlockContext& c, TensorIndex normed);
+TensorIndex moe_backward(LayerBuilder& b,
+                         const BlockContext& c,
+                         const MoeTensors& t,
                          TensorIndex gradient);
 
 // --- layer kinds

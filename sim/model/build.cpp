@@ -17,7 +17,7 @@ WorkloadTrace build_trace(const Model& model, const Stack& stack, const TraceSha
     MW_CHECK(model.layers > 0 && model.hidden > 0 && model.heads > 0, "an empty model");
     MW_CHECK(model.kv_heads > 0 && model.head_dim > 0, "kv_heads and head_dim are filled in");
     MW_CHECK(shape.micro_batch > 0 && shape.sequence > 0, "an empty micro-batch");
-    MW_CHECK(model.moe.experts == 0 && model.mla.kv_rank == 0, "dense layers with plain attention");
+    MW_CHECK(model.moe.experts == 0 || model.moe.top_k > 0, "experts without top_k");
     const std::int64_t vocabulary =
         shape.padded_vocabulary > 0 ? shape.padded_vocabulary : model.vocabulary;
     const BlockContext c{.model = model,

@@ -10,68 +10,58 @@ namespace {
 struct Activation {
     LayerBuilder& b;
     const BlockContext& c;
+    const MlpSpec& s;
 
+    [[nodiscard]] Bytes bytes(std::int64_t elements) const {
+        return Bytes(s.rows * elements * c.element);
+    }
     [[nodiscard]] TensorIndex tensor(const std::string& name, std::int64_t width) const {
-        return b.tensor({.name = name,
-                         .bytes = c.activations(width),
-                         .split = Split::Tp,
+        return b.tensor({.name = s.prefix + name,
+                         .bytes = bytes(width),
+                         .split = s.split,
                          .module = TraceModule::Mlp});
     }
     // `elements` moved per output element.
     void op(const std::string& name, Pass pass, std::int64_t elements, const Data& d) const {
-        b.op({.name = name,
+        b.op({.name = s.prefix + name,
               .pass = pass,
-              .kernel = MemoryBound{MemoryKind::Elementwise, c.activations(elements * c.model.ffn)},
-              .split = {.bytes = Split::Tp},
+              .kernel = MemoryBound{MemoryKind::Elementwise, bytes(elements * s.width)},
+              .split = {.bytes = s.split},
               .module = TraceModule::Mlp,
               .uses = d.uses,
               .makes = d.makes});
     }
 };
 
-Linear fc(const BlockContext& c, const char* name, std::int64_t width) {
-    return {.name = name,
-            .in = c.model.hidden,
-            .out = width,
-            .out_split = Split::Tp,
-            .module = TraceModule::Mlp,
-            .bias = c.model.linear_bias};
+Linear fc(const BlockContext& c, const MlpSpec& s, const std::string& name) {
+    Linear l{.name = s.prefix + name, .module = TraceModule::Mlp, .bias = c.model.linear_bias};
+    if (s.split == Split::Sequence) {
+        l.rows = s.rows / s.experts;
+        l.rows_split = Split::Sequence;
+        l.batch = s.experts;
+    }
+    return l;
 }
 
-std::vector<Linear> first_products(const BlockContext& c) {
-    const std::int64_t f = c.model.ffn;
-    if (!c.model.gated) {
-        return {fc(c, "fc1", f)};
-    }
-    if (c.kernels().fused_projections) {
-        return {fc(c, "fc1", 2 * f)};
-    }
-    return {fc(c, "gate", f), fc(c, "up", f)};
+Linear first(const BlockContext& c, const MlpSpec& s, const std::string& name, std::int64_t width) {
+    Linear l = fc(c, s, name);
+    l.in = c.model.hidden;
+    l.out = width;
+    l.out_split = s.split == Split::Tp ? Split::Tp : Split::None;
+    return l;
 }
 
-std::vector<TensorIndex> gated_backward(const Activation& a,
-                                        const MlpTensors& t,
-                                        TensorIndex gradient) {
-    const std::int64_t f = a.c.model.ffn;
+std::vector<TensorIndex> eager_gated_backward(const Activation& a,
+                                              const MlpTensors& t,
+                                              TensorIndex gradient) {
+    const std::int64_t f = t.spec.width;
     const Pass g = Pass::InputGradient;
     const std::vector<TensorIndex>& in = t.fc1.outputs;
-    if (!t.silu) {
-        std::vector<TensorIndex> result;
-        if (in.size() == 1) {
-            result = {a.tensor("fc1 output gradient", 2 * f)};
-        } else {
-            result = {a.tensor("gate gradient", f), a.tensor("up gradient", f)};
-        }
-        std::vector<TensorIndex> uses = in;
-        uses.push_back(gradient);
-        a.op("swiglu backward", g, 5, {uses, result});
-        return result;
-    }
     const TensorIndex dsilu = a.tensor("silu gradient", f);
     const TensorIndex dup = a.tensor("up gradient", f);
     const TensorIndex dgate = a.tensor("gate gradient", f);
     a.op("multiply backward, silu", g, 3, {{gradient, in.back()}, {dsilu}});
-    a.op("multiply backward, up", g, 3, {{gradient, *t.silu}, {dup}});
+    a.op("multiply backward, up", g, 3, {{gradient, t.silu.value()}, {dup}});
     a.op("silu backward", g, 3, {{dsilu, in.front()}, {dgate}});
     if (in.size() == 2) {
         return {dgate, dup};
@@ -83,12 +73,28 @@ std::vector<TensorIndex> gated_backward(const Activation& a,
 
 }  // namespace
 
-MlpTensors mlp_forward(LayerBuilder& b, const BlockContext& c, TensorIndex normed) {
-    const std::int64_t f = c.model.ffn;
-    const Activation a{b, c};
+std::vector<Linear> mlp_first_products(const BlockContext& c, const MlpSpec& s) {
+    if (!c.model.gated) {
+        return {first(c, s, "fc1", s.width)};
+    }
+    if (c.kernels().fused_projections) {
+        return {first(c, s, "fc1", 2 * s.width)};
+    }
+    return {first(c, s, "gate", s.width), first(c, s, "up", s.width)};
+}
+
+Linear mlp_second_product(const BlockContext& c, const MlpSpec& s) {
+    Linear l = fc(c, s, "fc2");
+    l.in = s.width;
+    l.out = c.model.hidden;
+    l.in_split = s.split == Split::Tp ? Split::Tp : Split::None;
+    return l;
+}
+
+void activation_forward(LayerBuilder& b, const BlockContext& c, MlpTensors& t) {
+    const Activation a{b, c, t.spec};
     const Pass p = Pass::Forward;
-    MlpTensors t;
-    t.fc1 = column_forward(b, c, first_products(c), normed);
+    const std::int64_t f = t.spec.width;
     const std::vector<TensorIndex>& in = t.fc1.outputs;
     t.activated = a.tensor("activation", f);
     if (!c.model.gated) {
@@ -100,15 +106,47 @@ MlpTensors mlp_forward(LayerBuilder& b, const BlockContext& c, TensorIndex norme
         a.op("silu", p, 2, {{in.front()}, {*t.silu}});
         a.op("multiply", p, 3, {{*t.silu, in.back()}, {t.activated}});
     }
-    t.fc2 = row_forward(b,
-                        c,
-                        {.name = "fc2",
-                         .in = f,
-                         .out = c.model.hidden,
-                         .in_split = Split::Tp,
-                         .module = TraceModule::Mlp,
-                         .bias = c.model.linear_bias},
-                        t.activated);
+}
+
+std::vector<TensorIndex> activation_backward(LayerBuilder& b,
+                                             const BlockContext& c,
+                                             const MlpTensors& t,
+                                             TensorIndex gradient) {
+    const Activation a{b, c, t.spec};
+    if (t.silu) {
+        return eager_gated_backward(a, t, gradient);
+    }
+    const std::int64_t f = t.spec.width;
+    std::vector<TensorIndex> result;
+    if (t.fc1.outputs.size() == 2) {
+        result = {a.tensor("gate gradient", f), a.tensor("up gradient", f)};
+    } else {
+        result = {a.tensor("fc1 output gradient", c.model.gated ? 2 * f : f)};
+    }
+    std::vector<TensorIndex> uses = t.fc1.outputs;
+    uses.push_back(gradient);
+    const Pass g = Pass::InputGradient;
+    if (c.model.gated) {
+        a.op("swiglu backward", g, 5, {uses, result});
+    } else {
+        a.op("gelu backward", g, 3, {uses, result});
+    }
+    return result;
+}
+
+MlpSpec dense_mlp(const BlockContext& c) {
+    return {.width = c.model.ffn, .rows = c.tokens};
+}
+
+MlpTensors mlp_forward(LayerBuilder& b,
+                       const BlockContext& c,
+                       const MlpSpec& spec,
+                       TensorIndex normed) {
+    MlpTensors t;
+    t.spec = spec;
+    t.fc1 = column_forward(b, c, mlp_first_products(c, spec), normed);
+    activation_forward(b, c, t);
+    t.fc2 = row_forward(b, c, mlp_second_product(c, spec), t.activated);
     return t;
 }
 
@@ -116,19 +154,8 @@ TensorIndex mlp_backward(LayerBuilder& b,
                          const BlockContext& c,
                          const MlpTensors& t,
                          TensorIndex gradient) {
-    const Activation a{b, c};
     const TensorIndex activated = row_backward(b, c, t.fc2, gradient);
-    std::vector<TensorIndex> gradients;
-    if (c.model.gated) {
-        gradients = gated_backward(a, t, activated);
-    } else {
-        gradients = {a.tensor("fc1 output gradient", c.model.ffn)};
-        a.op("gelu backward",
-             Pass::InputGradient,
-             3,
-             {{activated, t.fc1.outputs.front()}, gradients});
-    }
-    return column_backward(b, c, t.fc1, gradients);
+    return column_backward(b, c, t.fc1, activation_backward(b, c, t, activated));
 }
 
 }  // namespace memwall

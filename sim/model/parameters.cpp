@@ -187,6 +187,7 @@ std::vector<ParameterTensor> moe_parameters(const Model& model, bool fused) {
     for (std::size_t i = first; i < list.size(); ++i) {
         list[i].copies = moe.experts;
         list[i].expert = true;
+        list[i].split = Split::None;  // expert tensor parallelism 1
     }
     if (moe.shared_ffn > 0) {
         add_mlp(list, model, "shared ", moe.shared_ffn, fused);
