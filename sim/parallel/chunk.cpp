@@ -1,0 +1,113 @@
+#include "sim/parallel/chunk.h"
+
+#include <fmt/format.h>
+
+#include "sim/core/check.h"
+#include "sim/parallel/slots.h"
+
+namespace memwall {
+namespace {
+
+std::string range_name(const Chunk& chunk, std::size_t begin, std::size_t end) {
+    const std::string& first = chunk.units[begin].owner;
+    return end - begin == 1 ? first : fmt::format("{}..{}", first, chunk.units[end - 1].owner);
+}
+
+std::vector<std::int64_t> cache_key(const Chunk& chunk, const SegmentRequest& request) {
+    std::vector<std::int64_t> key = chunk.key;
+    key.insert(key.end(),
+               {-1,
+                request.backward ? 1 : 0,
+                static_cast<std::int64_t>(request.begin),
+                static_cast<std::int64_t>(request.end),
+                -1});
+    key.insert(key.end(), request.entry.begin(), request.entry.end());
+    for (const UnitMemory& memory : request.memory) {
+        key.insert(key.end(),
+                   {-2,
+                    static_cast<std::int64_t>(memory.unit),
+                    memory.after ? 1 : 0,
+                    memory.event.tensor,
+                    memory.event.bytes,
+                    static_cast<std::int64_t>(memory.event.memory)});
+    }
+    return key;
+}
+
+std::uint32_t build_segment(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
+    const bool enters = request.backward ? request.end == chunk.units.size() : request.begin == 0;
+    const bool receives = enters && (request.backward ? !chunk.last : !chunk.first);
+    std::vector<std::uint16_t> waits = request.entry;
+    if (enters) {
+        const auto& p2p = request.backward ? lowering.backward_entry : lowering.forward_entry;
+        waits.insert(waits.end(), p2p.begin(), p2p.end());
+    }
+    SegmentBuilder builder(lowering.programs, lowering.policy, waits);
+    if (receives && lowering.gather_boundary) {
+        builder.add_collective(
+            {.kind = CollectiveKind::AllGather, .role = GroupRole::Tp, .bytes = lowering.boundary},
+            request.backward ? "gather received gradient" : "gather received activation");
+    }
+    const auto move_memory = [&](std::size_t unit, bool after) {
+        for (const UnitMemory& memory : request.memory) {
+            if (memory.unit == unit && memory.after == after) {
+                builder.add_memory(memory.event);
+            }
+        }
+    };
+    for (std::size_t k = request.begin; k < request.end; ++k) {
+        const std::size_t i = request.backward ? request.end - 1 - (k - request.begin) : k;
+        const Unit& unit = chunk.units[i];
+        move_memory(i, false);
+        builder.add(*unit.layer,
+                    request.backward ? unit.passes->backward : unit.passes->forward,
+                    unit.owner,
+                    unit.position);
+        move_memory(i, true);
+    }
+    return builder.finish(fmt::format("{} {}",
+                                      request.backward ? "backward" : "forward",
+                                      range_name(chunk, request.begin, request.end)));
+}
+
+}  // namespace
+
+std::vector<RankParameters> Stage::units() const {
+    std::vector<RankParameters> result;
+    for (const Chunk& chunk : chunks) {
+        for (const Unit& unit : chunk.units) {
+            result.push_back(unit.parameters);
+        }
+    }
+    return result;
+}
+
+PlannedItem segment_item(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
+    MW_CHECK(request.begin < request.end && request.end <= chunk.units.size(),
+             "a segment of no units");
+    std::vector<std::int64_t> key = cache_key(chunk, request);
+    auto known = lowering.segments.find(key);
+    if (known == lowering.segments.end()) {
+        const std::uint32_t id = build_segment(lowering, chunk, request);
+        known = lowering.segments.emplace(std::move(key), id).first;
+    }
+    return {.item = lowering.programs.segment_item(known->second, request.backward),
+            .of_pass = true};
+}
+
+Op after_segment(const Lowering& lowering,
+                 Stream stream,
+                 Category category,
+                 std::uint16_t records) {
+    Op op;
+    op.stream = stream;
+    op.category = category;
+    op.records = records;
+    add_wait(op, kSlotCompute);
+    if (lowering.policy.tensor_parallel) {
+        add_wait(op, kSlotTp);
+    }
+    return op;
+}
+
+}  // namespace memwall

@@ -1,0 +1,143 @@
+#include "sim/parallel/optimizer.h"
+
+#include <cmath>
+
+#include "sim/core/check.h"
+#include "sim/parallel/slots.h"
+
+namespace memwall {
+namespace {
+
+// Elementwise kernels that an unfused Adam runs per parameter tensor: decay, two lerps, square root, add, divide-add, bias
+// corrections (pytorch torch/optim/adamw.py, _single_tensor_adamw: mul_, lerp_, mul_, addcmul_, sqrt, div, add_, addcdiv_).
+constexpr int kUnfusedKernels = 8;
+
+Bytes bytes(std::int64_t parameters, double each) {
+    return Bytes(std::llround(static_cast<double>(parameters) * each));
+}
+
+PlannedItem kernel_item(
+    Lowering& lowering, MemoryKind kind, Bytes traffic, int launches, const char* label) {
+    Op op;
+    op.kind = OpKind::Compute;
+    op.category = Category::Optimizer;
+    op.host = lowering.policy.kernel_launch * launches;
+    op.label = lowering.programs.label(label);
+    op.work = lowering.programs.kernel(MemoryBound{.kind = kind, .bytes = traffic});
+    // All reductions and tensor-parallel collectives before it, whichever stream they ran on.
+    add_wait(op, kSlotReduce);
+    add_wait(op, kSlotReplicate);
+    if (lowering.policy.tensor_parallel) {
+        add_wait(op, kSlotTp);
+    }
+    op.records = kSlotCompute;
+    return {.item = lowering.programs.op_item(op), .of_pass = false};
+}
+
+PlannedItem collective_item(Lowering& lowering, GroupRole role, Bytes size, const char* label) {
+    Op op = after_segment(lowering, Stream::Dp, Category::DpComm, kSlotReduce);
+    op.kind = OpKind::Collective;
+    op.host = lowering.policy.collective_launch;
+    op.label = lowering.programs.label(label);
+    op.work = lowering.programs.collective(
+        {.kind = CollectiveKind::AllReduce, .role = role, .bytes = size});
+    return {.item = lowering.programs.op_item(op), .of_pass = false};
+}
+
+int tensors_of(const Lowering& lowering, const Stage& stage) {
+    const auto& layout = lowering.job.stages[static_cast<std::size_t>(stage.index)];
+    std::size_t tensors = 0;
+    for (const ChunkLayout& chunk : layout) {
+        for (int layer = 0; layer < chunk.layers; ++layer) {
+            const std::uint32_t kind =
+                lowering.trace.layers[static_cast<std::size_t>(chunk.first_layer + layer)];
+            tensors += lowering.trace.kinds[kind].parameters.size();
+        }
+        tensors +=
+            chunk.embedding ? lowering.trace.kinds[lowering.trace.embedding].parameters.size() : 0;
+        tensors += chunk.head ? lowering.trace.kinds[lowering.trace.head].parameters.size() : 0;
+    }
+    return static_cast<int>(tensors);
+}
+
+// The norm is over the whole model: over every shard, tensor-parallel rank and stage. One number (fp32).
+void append_norm(Lowering& lowering, std::int64_t parameters, double gradient_bytes, Items& items) {
+    const Degrees& degrees = lowering.job.degrees;
+    const Bytes scalar(4);
+    items.push_back(kernel_item(
+        lowering, MemoryKind::Reduction, bytes(parameters, gradient_bytes), 1, "gradient norm"));
+    if (shards_optimizer(lowering.job.parallel.sharding.kind) && degrees.shard > 1) {
+        items.push_back(
+            collective_item(lowering, GroupRole::World, scalar, "gradient norm all-reduce"));
+        return;
+    }
+    if (degrees.tp > 1) {
+        items.push_back(
+            collective_item(lowering, GroupRole::Tp, scalar, "gradient norm all-reduce over tp"));
+    }
+    if (degrees.pp > 1) {
+        items.push_back(
+            collective_item(lowering, GroupRole::Pp, scalar, "gradient norm all-reduce over pp"));
+    }
+}
+
+}  // namespace
+
+std::int64_t updated_parameters(const Lowering& lowering, const Stage& stage) {
+    const ShardingKind kind = lowering.job.parallel.sharding.kind;
+    const int shard = lowering.job.degrees.shard;
+    if (!shards_optimizer(kind)) {
+        return stage.trained;
+    }
+    if (!shards_parameters(kind)) {
+        return shard_of(stage.trained, shard);
+    }
+    std::int64_t sum = 0;
+    for (const RankParameters& unit : stage.units()) {
+        sum += shard_of(unit.trained, shard);
+    }
+    return sum;
+}
+
+double optimizer_bytes_per_parameter(const Precision& precision) {
+    const double weights = precision.master_bytes > 0
+                               ? 2 * precision.master_bytes + precision.weight_bytes
+                               : 2 * precision.weight_bytes;
+    return precision.gradient_bytes + weights + 2 * precision.moment_bytes;
+}
+
+Items optimizer_items(Lowering& lowering, const Stage& stage) {
+    Items items;
+    const Job& job = lowering.job;
+    const Precision& precision = job.training.precision;
+    if (stage.tied_copy > 0) {
+        // The two copies of a tied embedding sum their gradients. Source: Megatron-LM
+        // megatron/core/distributed/finalize_model_grads.py, _allreduce_word_embedding_grads.
+        items.push_back(collective_item(lowering,
+                                        GroupRole::Embedding,
+                                        bytes(stage.tied_copy, precision.gradient_bytes),
+                                        "tied embedding gradients"));
+    }
+    const std::int64_t parameters = updated_parameters(lowering, stage);
+    if (parameters == 0) {
+        return items;
+    }
+    append_norm(lowering, parameters, precision.gradient_bytes, items);
+    const double stated = job.stack.kernels.optimizer_bytes_per_parameter;
+    const double each = stated > 0 ? stated : optimizer_bytes_per_parameter(precision);
+    const int tensors = std::max(1, tensors_of(lowering, stage));
+    const int launches = job.stack.kernels.fused_optimizer ? 1 : kUnfusedKernels * tensors;
+    items.push_back(kernel_item(
+        lowering, MemoryKind::Optimizer, bytes(parameters, each), launches, "optimizer"));
+    if (!shards_gradients(job.parallel.sharding.kind)) {
+        // The buffer in which whole gradients accumulate is cleared for the next step.
+        items.push_back(kernel_item(lowering,
+                                    MemoryKind::Elementwise,
+                                    bytes(stage.trained, precision.gradient_bytes),
+                                    1,
+                                    "clear gradients"));
+    }
+    return items;
+}
+
+}  // namespace memwall

@@ -1,0 +1,33 @@
+#pragma once
+// The reduction of a bucket of gradients: all-reduce, or reduce-scatter into shards (and all-reduce of the shard over its
+// replicas). Volume per rank over n ranks, S bytes: all-reduce 2 (n-1)/n S, reduce-scatter (n-1)/n S.
+#include <cstdint>
+#include <span>
+
+#include "sim/parallel/chunk.h"
+
+namespace memwall {
+
+struct Bucket {
+    std::int64_t parameters = 0;
+    const char* label = "reduce gradients";
+    bool of_pass = true;
+    Category category = Category::DpComm;
+};
+
+// memory: moves at the issue of the (first) collective. With nothing to communicate the memory still moves.
+void append_reduction(Lowering& lowering,
+                      const Bucket& bucket,
+                      std::span<const MemoryEvent> memory,
+                      Items& items);
+
+// Parameters per bucket; 0 = everything in one.
+[[nodiscard]] std::int64_t bucket_parameters(const Lowering& lowering);
+
+// An op without work that carries memory events.
+[[nodiscard]] PlannedItem memory_item(Lowering& lowering,
+                                      const char* label,
+                                      std::span<const MemoryEvent> memory,
+                                      bool of_pass);
+
+}  // namespace memwall

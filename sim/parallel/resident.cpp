@@ -1,0 +1,95 @@
+#include "sim/parallel/resident.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace memwall {
+namespace {
+
+void hold(Lowering& lowering,
+          Program& program,
+          TensorClass memory,
+          std::int64_t bytes,
+          const std::string& name) {
+    if (bytes > 0) {
+        program.resident.push_back(
+            {.memory = memory,
+             .bytes = bytes,
+             .tensor = lowering.programs.tensor("resident " + name, 0, 0, name)});
+    }
+}
+
+bool any_chunk(const Job& job, int stage, bool ChunkLayout::* holds) {
+    const auto& chunks = job.stages[static_cast<std::size_t>(stage)];
+    return std::any_of(
+        chunks.begin(), chunks.end(), [&](const ChunkLayout& chunk) { return chunk.*holds; });
+}
+
+}  // namespace
+
+bool holds_embedding(const Job& job, int stage) {
+    return any_chunk(job, stage, &ChunkLayout::embedding);
+}
+bool holds_head(const Job& job, int stage) {
+    return any_chunk(job, stage, &ChunkLayout::head);
+}
+
+int communicators(const Job& job, const Stage& stage) {
+    const Degrees& d = job.degrees;
+    int count = 0;
+    count += d.tp > 1 ? 1 : 0;
+    count += d.pp > 1 ? 1 : 0;
+    count += stage.tied_copy > 0 ? 1 : 0;
+    if (shards_optimizer(job.parallel.sharding.kind)) {
+        count += d.shard > 1 ? 1 : 0;
+        count += d.replicate > 1 ? 1 : 0;
+        count += d.world() > d.shard && d.shard > 1 ? 1 : 0;  // the norm over all ranks
+    } else {
+        count += d.dp * d.cp > 1 ? 1 : 0;
+    }
+    return count;
+}
+
+void describe_resident(Lowering& lowering, const Stage& stage, Program& program) {
+    const Job& job = lowering.job;
+    const std::vector<RankParameters> units = stage.units();
+    for (const RankParameters& unit : units) {
+        program.parameters += unit.all();
+    }
+    Precision precision = job.training.precision;
+    if (job.stack.memory.fp32_gradients) {
+        precision.gradient_bytes = std::max(precision.gradient_bytes, 4.0);
+    }
+    const StateBytes states =
+        model_states(units, precision, job.parallel.sharding.kind, std::max(1, job.degrees.shard));
+    hold(lowering, program, TensorClass::Parameters, states.parameters, "parameters");
+    hold(lowering, program, TensorClass::Gradients, states.gradients, "gradients");
+    hold(lowering, program, TensorClass::MasterWeights, states.master, "master weights");
+    hold(lowering, program, TensorClass::OptimizerStates, states.optimizer, "optimizer states");
+    hold(lowering,
+         program,
+         TensorClass::Workspaces,
+         job.stack.memory.workspaces.value,
+         "workspaces");
+
+    // A persistent buffer serves all layers of its shape.
+    std::set<std::pair<std::string, std::int64_t>> persistent;
+    for (const Chunk& chunk : stage.chunks) {
+        for (const Unit& unit : chunk.units) {
+            for (const RankTensor& tensor : unit.layer->tensors) {
+                if (tensor.persistent && persistent.emplace(tensor.name, tensor.bytes).second) {
+                    hold(lowering, program, tensor.memory, tensor.bytes, tensor.name);
+                }
+            }
+        }
+    }
+    hold(lowering, program, TensorClass::Context, job.stack.memory.context.value, "context");
+    hold(lowering,
+         program,
+         TensorClass::Context,
+         job.stack.memory.nccl_per_communicator.value * communicators(job, stage),
+         "communicators");
+}
+
+}  // namespace memwall

@@ -1,0 +1,122 @@
+#include "sim/parallel/segment.h"
+
+#include "sim/core/check.h"
+#include "sim/parallel/slots.h"
+
+namespace memwall {
+
+SegmentBuilder::SegmentBuilder(ProgramBuilder& programs,
+                               const SegmentPolicy& policy,
+                               std::span<const std::uint16_t> entry)
+    : programs_(programs),
+      policy_(policy),
+      entry_(entry.begin(), entry.end()),
+      wait_tp_(policy.tensor_parallel) {}  // the segment before may have ended on the Tp stream
+
+void SegmentBuilder::add(const RankLayer& layer,
+                         const LayerPass& pass,
+                         const std::string& owner,
+                         int position) {
+    const std::size_t first = segment_.ops.size();
+    for (const TensorEvent& event : pass.memory) {
+        segment_.memory.push_back(
+            {.memory = event.memory,
+             .bytes = event.bytes,
+             .tensor = programs_.tensor(layer.kind,
+                                        position,
+                                        event.tensor,
+                                        owner + ' ' + layer.tensors[event.tensor].name),
+             .before_op = static_cast<std::uint32_t>(first + event.before_op)});
+    }
+    for (const PassOp& op : pass.ops) {
+        add_op(op.forward_list ? layer.forward[op.op] : layer.backward[op.op], op, owner);
+    }
+}
+
+void SegmentBuilder::add_op(const RankOp& op, const PassOp& pass_op, const std::string& owner) {
+    Op result;
+    result.label = programs_.label(owner + ' ' + op.name);
+    if (op.collective) {
+        const bool may_overlap = policy_.overlap_input_gradient && !pass_op.forward_list;
+        result.work = programs_.collective(*op.collective);
+        push_collective(result,
+                        may_overlap && op.boundary == BoundaryKind::GatherAgain,
+                        may_overlap && op.boundary == BoundaryKind::ColumnInput);
+        return;
+    }
+    result.kind = OpKind::Compute;
+    result.stream = Stream::Compute;
+    result.category = pass_op.replay ? Category::Recompute : Category::Compute;
+    result.work = programs_.kernel(op.kernel);
+    result.host = policy_.kernel_launch * op.launches;
+    push_kernel(result, op.pass);
+}
+
+void SegmentBuilder::add_collective(const CollectiveCall& call, const std::string& name) {
+    Op op;
+    op.label = programs_.label(name);
+    op.work = programs_.collective(call);
+    push_collective(op, false, false);
+}
+
+void SegmentBuilder::add_memory(const MemoryEvent& event) {
+    MemoryEvent placed = event;
+    placed.before_op = static_cast<std::uint32_t>(segment_.ops.size());
+    segment_.memory.push_back(placed);
+}
+
+void SegmentBuilder::push_collective(Op op, bool gather_again, bool reduce_input) {
+    MW_CHECK(policy_.tensor_parallel, "a tensor-parallel collective at tp 1");
+    op.kind = OpKind::Collective;
+    op.stream = Stream::Tp;
+    op.category = Category::TpComm;
+    op.host = policy_.collective_launch;
+    op.records = gather_again ? kSlotTpGather : kSlotTp;
+    add_wait(op, kSlotCompute);
+    if (segment_.ops.empty()) {
+        for (const std::uint16_t slot : entry_) {
+            add_wait(op, slot);
+        }
+    }
+    if (last_kernel_ >= 0) {
+        segment_.ops[static_cast<std::size_t>(last_kernel_)].records = kSlotCompute;
+    }
+    if (gather_again) {
+        wait_gather_ = true;
+    } else if (reduce_input) {
+        wait_reduce_ = true;
+    } else {
+        wait_tp_ = true;
+    }
+    segment_.ops.push_back(op);
+}
+
+void SegmentBuilder::push_kernel(Op op, Pass pass) {
+    if (last_kernel_ < 0) {
+        for (const std::uint16_t slot : entry_) {
+            add_wait(op, slot);
+        }
+    }
+    if (wait_tp_ || (wait_reduce_ && pass != Pass::WeightGradient)) {
+        add_wait(op, kSlotTp);
+        wait_tp_ = false;
+        wait_reduce_ = false;
+    }
+    if (wait_gather_ && pass != Pass::InputGradient) {
+        add_wait(op, kSlotTpGather);
+        wait_gather_ = false;
+    }
+    last_kernel_ = static_cast<std::ptrdiff_t>(segment_.ops.size());
+    segment_.ops.push_back(op);
+}
+
+std::uint32_t SegmentBuilder::finish(const std::string& name) {
+    MW_CHECK(!segment_.ops.empty(), "a segment without ops: " + name);
+    if (last_kernel_ >= 0) {
+        segment_.ops[static_cast<std::size_t>(last_kernel_)].records = kSlotCompute;
+    }
+    segment_.name = name;
+    return programs_.segment(std::move(segment_));
+}
+
+}  // namespace memwall
