@@ -23,7 +23,9 @@ struct GroupShape {
     int nodes = 1;           // m
     int ranks_per_node = 1;  // p, of the fullest node
     int ranks_per_node_min = 1;
-    int nics = 0;       // k: NICs used per node, of the node with the fewest; 0 when m = 1
+    int lanes = 1;  // NICs that the members of a node sit at; of the node with the fewest
+    Bandwidth
+        lane_rate;  // raw rate of one such NIC (all of a GPU's together), one direction; 0 when m = 1
     bool nvls = false;  // the members of a node share an NVLink switch
     Medium medium = Medium::NvLink;
     Bandwidth port;          // raw rate of the ring's slowest hop in the node, one direction
@@ -31,6 +33,9 @@ struct GroupShape {
     Duration hop_across{};
     auto operator<=>(const GroupShape&) const = default;
 };
+
+// Times follow from explicit steps on raw links: law: steps, and the fidelities ideal and stepwise under any law.
+[[nodiscard]] bool counts_steps(const Machine& machine);
 
 // members: devices in rank order of the group.
 [[nodiscard]] GroupShape shape_of(const Fabric& fabric, std::span<const DeviceId> members);

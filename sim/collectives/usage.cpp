@@ -1,0 +1,89 @@
+#include "sim/collectives/usage.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/collectives/wiring.h"
+
+namespace memwall {
+
+namespace {
+
+// Far above the rounding of sums of doubles, far below one unit and the slack of link_capacities().
+constexpr double kRoundingNoise = 1.0 / (1 << 22);
+
+}  // namespace
+
+bool UsageBuilder::switched() const {
+    return fabric_->machine().cluster.node.intra == IntraNode::NvSwitch;
+}
+
+void UsageBuilder::add(LinkId link, double bytes) {
+    if (link.valid() && bytes > 0) {
+        parts_.emplace_back(link.index, bytes);
+    }
+}
+
+void UsageBuilder::add_route(int from, int to, double bytes) {
+    const Route route = fabric_->route(device(from), device(to));
+    for (const LinkShare& link : route.links) {
+        add(link.link, bytes * static_cast<double>(link.share) / static_cast<double>(kUnit));
+    }
+}
+
+void UsageBuilder::add_port(int member, double out, double in) {
+    if (switched()) {
+        add(fabric_->gpu_out(device(member)), out);
+        add(fabric_->gpu_in(device(member)), in);
+    }
+}
+
+void UsageBuilder::add_hop(int from, int to, double bytes) {
+    if (switched()) {
+        add(fabric_->gpu_out(device(from)), bytes);
+        add(fabric_->gpu_in(device(to)), bytes);
+    } else {
+        add_route(from, to, bytes);
+    }
+}
+
+void UsageBuilder::spread(const Layout& layout, int node, double bytes) {
+    const int p = layout.ranks_in(node);
+    if (p < 2) {
+        return;
+    }
+    const auto first = layout.order.begin() + layout.node_begin[static_cast<std::size_t>(node)];
+    if (switched()) {
+        for (auto member = first; member != first + p; ++member) {
+            add_port(*member, bytes, bytes);
+        }
+        return;
+    }
+    std::vector<DeviceId> devices;
+    for (auto member = first; member != first + p; ++member) {
+        devices.push_back(device(*member));
+    }
+    for (const RingHop& hop : wiring_of(*fabric_, devices).hops) {
+        add_route(*(first + hop.from), *(first + hop.to), bytes * hop.share);
+    }
+}
+
+std::vector<Usage> UsageBuilder::build(double wire) const {
+    std::sort(parts_.begin(), parts_.end());
+    std::vector<Usage> usage;
+    for (std::size_t i = 0; i < parts_.size();) {
+        double bytes = 0;
+        const std::uint32_t link = parts_[i].first;
+        for (; i < parts_.size() && parts_[i].first == link; ++i) {
+            bytes += parts_[i].second;
+        }
+        const auto units = static_cast<std::int64_t>(
+            std::floor((bytes * wire * static_cast<double>(kUnit)) + kRoundingNoise));
+        if (units > 0) {
+            usage.push_back({.link = link, .coefficient = units});
+        }
+    }
+    return usage;
+}
+
+}  // namespace memwall
