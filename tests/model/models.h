@@ -85,8 +85,9 @@ inline Model deepseek_v3() {
     m.moe = experts(256, 8, 2048);
     m.moe.shared_ffn = 2048;
     m.moe.router_bias = true;
-    m.moe.layers.assign(61, true);
-    m.moe.layers[0] = m.moe.layers[1] = m.moe.layers[2] = false;
+    for (int layer = 0; layer < 61; ++layer) {
+        m.moe.layers.push_back(layer >= 3);
+    }
     return m;
 }
 
