@@ -72,7 +72,8 @@ KernelBreakdown attention_time(const Gpu& gpu,
     }
 
     // Step 2. All query tiles, and the longest one.
-    const auto query_tiles = static_cast<double>((a.queries - 1) / kQueryTile + 1);
+    const std::int64_t tiles_of_head = (a.queries - 1) / kQueryTile + 1;
+    const auto query_tiles = static_cast<double>(tiles_of_head);
     const double keys = mean_keys(a, query_tiles);
     const double longest = a.window > 0 ? keys : std::max(static_cast<double>(a.keys), keys);
     const double tiles = static_cast<double>(a.batch) * static_cast<double>(a.heads) * query_tiles;

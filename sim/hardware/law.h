@@ -28,7 +28,8 @@ inline double per_us(FlopRate r) {
 // Rounds up. 9e18 ps is 104 days: beyond that a size or a constant is wrong.
 inline Duration duration_from_us(double us) {
     const double ps = std::ceil(us * 1e6);
-    MW_CHECK(ps >= 0 && ps < 9e18,
+    const bool in_range = ps >= 0 && ps < 9e18;  // false for NaN
+    MW_CHECK(in_range,
              "kernel time out of range: check the kernel's sizes and the GPU's constants");
     return Duration(static_cast<std::int64_t>(ps));
 }

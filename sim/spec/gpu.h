@@ -13,10 +13,10 @@ namespace memwall {
 
 // Constants of the GEMM time law, one set per dtype (sim/hardware/gemm.h).
 struct GemmRates {
-    FlopRate burst{};             // P: rate of full 256x128 tiles at boost clock
-    FlopRate sustained{};         // Ps: cap under power limit; 0 = clock_drop alone limits
+    FlopRate burst;               // P: rate of full 256x128 tiles at boost clock
+    FlopRate sustained;           // Ps: cap under power limit; 0 = clock_drop alone limits
     double prologue_k = 0;        // K0: prologue and epilogue of a tile as extra depth
-    Bandwidth memory{};           // B: operand traffic
+    Bandwidth memory;             // B: operand traffic
     Duration fixed{};             // t0
     double clock_drop = 0;        // rb: sustained slow-down relative to burst
     Duration reaction{};          // tau: kernel time at which half of clock_drop shows in a burst
@@ -41,12 +41,12 @@ struct GemmTiling {
 
 // Constants of fused attention, forward or backward (sim/hardware/attention.h).
 struct AttentionRates {
-    FlopRate matrix{};             // Pm
+    FlopRate matrix;               // Pm
     double exponentials = 0;       // X: score elements per second; 0 = not limiting
     double clock_drop = 0;         // rb
     Duration tile_overhead{};      // tov
     Duration fixed{};              // t0
-    Bandwidth memory{};            // B
+    Bandwidth memory;              // B
     double wide_head_penalty = 1;  // g192: backward, head dim > 128
 };
 

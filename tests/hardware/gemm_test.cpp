@@ -217,10 +217,10 @@ TEST_CASE("activations that fit in L2 cost no memory traffic") {
 TEST_CASE("quantisation adds its fixed part and its traffic only when asked for") {
     Gpu gpu = round_gpu();
     gpu.peak[Dtype::Fp8] = tflops(200);
-    gpu.gemm[Dtype::Fp8] = {.burst = tflops(200),
-                            .memory = gbps(1000),
-                            .quantise_fixed = us(10),
-                            .quantise_traffic = 2};
+    gpu.gemm[Dtype::Fp8].burst = tflops(200);
+    gpu.gemm[Dtype::Fp8].memory = gbps(1000);
+    gpu.gemm[Dtype::Fp8].quantise_fixed = us(10);
+    gpu.gemm[Dtype::Fp8].quantise_traffic = 2;
     const Gemm g{.m = 1000, .n = 1000, .k = 1000, .dtype = Dtype::Fp8};
     const auto plain = time_of(gpu, g);
     const auto with = time_of(gpu, g, {.quantise = true});

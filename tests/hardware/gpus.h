@@ -1,6 +1,7 @@
 #pragma once
 // GPUs for the tests of the kernel laws: one with round numbers, so that expectations are algebra, and real ones whose
 // constants are typed in from topologies/gpus (sources there), since this room cannot read files.
+#include <cmath>
 #include <cstdint>
 
 #include "sim/spec/gpu.h"
@@ -14,7 +15,7 @@ inline Bandwidth gbps(double v) {
     return Bandwidth(v * 1e9);
 }
 inline Duration us(double v) {
-    return Duration(static_cast<std::int64_t>(v * 1e6 + 0.5));
+    return Duration(std::llround(v * 1e6));
 }
 inline double in_us(Duration d) {
     return static_cast<double>(d.count()) * 1e-6;
@@ -32,7 +33,8 @@ inline Gpu round_gpu() {
     g.pcie_efficiency = 0.8;
     g.pcie_fixed = us(2);
     g.gemm_tiling = {.tile_starvation = 0, .wave_hardness = 1, .l2_hit = 0, .two_cta_tile = false};
-    g.gemm[Dtype::Bf16] = {.burst = tflops(100), .memory = Bandwidth(1e30)};
+    g.gemm[Dtype::Bf16].burst = tflops(100);
+    g.gemm[Dtype::Bf16].memory = Bandwidth(1e30);
     g.attention_forward[Dtype::Bf16] = {.matrix = tflops(100), .memory = Bandwidth(1e30)};
     g.attention_backward[Dtype::Bf16] = {.matrix = tflops(100), .memory = Bandwidth(1e30)};
     g.memory_kernels[MemoryKind::Elementwise] = {.efficiency = 0.8, .fixed = us(2)};
