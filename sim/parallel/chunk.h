@@ -58,11 +58,15 @@ using Items = std::vector<PlannedItem>;
 
 struct Lowering {
     Lowering(const Job& j, const WorkloadTrace& t, ProgramBuilder& p)
-        : job(j), trace(t), programs(p) {}
+        : job(j),
+          trace(t),
+          programs(p),
+          precision(with_stack(j.training.precision, j.stack.memory)) {}
 
     const Job& job;
     const WorkloadTrace& trace;
     ProgramBuilder& programs;
+    Precision precision;  // of the job on its stack
     SegmentPolicy policy;
     std::vector<std::uint16_t> forward_entry;  // slots of p2p that a pass waits for
     std::vector<std::uint16_t> backward_entry;

@@ -329,6 +329,17 @@ Program Lowerer::lower_stage(const Stage& stage) {
 
 }  // namespace
 
+TraceShape trace_shape(const Job& job) {
+    const bool accumulates = !shards_gradients(job.parallel.sharding.kind);
+    return {
+        .micro_batch = job.batch.micro,
+        .sequence = job.sequence,
+        .padded_vocabulary = job.padded_vocabulary,
+        .compute = job.training.precision.compute,
+        .gradient_bytes =
+            accumulates ? with_stack(job.training.precision, job.stack.memory).gradient_bytes : 0};
+}
+
 ProgramSet lower(const Job& job, const WorkloadTrace& trace) {
     return Lowerer(job, trace).run();
 }

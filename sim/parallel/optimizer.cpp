@@ -109,7 +109,7 @@ double optimizer_bytes_per_parameter(const Precision& precision) {
 Items optimizer_items(Lowering& lowering, const Stage& stage) {
     Items items;
     const Job& job = lowering.job;
-    const Precision& precision = job.training.precision;
+    const Precision& precision = lowering.precision;
     if (stage.tied_copy > 0) {
         // The two copies of a tied embedding sum their gradients. Source: Megatron-LM
         // megatron/core/distributed/finalize_model_grads.py, _allreduce_word_embedding_grads.

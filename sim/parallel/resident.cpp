@@ -1,7 +1,9 @@
 #include "sim/parallel/resident.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace memwall {
@@ -18,6 +20,46 @@ void hold(Lowering& lowering,
              .bytes = bytes,
              .tensor = lowering.programs.tensor("resident " + name, 0, 0, name)});
     }
+}
+
+// A persistent buffer serves all layers of its shape.
+void hold_persistent(Lowering& lowering, const Stage& stage, Program& program) {
+    std::set<std::pair<std::string, std::int64_t>> held;
+    for (const Chunk& chunk : stage.chunks) {
+        for (const Unit& unit : chunk.units) {
+            for (const RankTensor& tensor : unit.layer->tensors) {
+                if (tensor.persistent && held.emplace(tensor.name, tensor.bytes).second) {
+                    hold(lowering, program, tensor.memory, tensor.bytes, tensor.name);
+                }
+            }
+        }
+    }
+}
+
+// Transformer Engine returns one cached dummy per distinct (shape, dtype) of the weights whose gradients accumulate inside
+// the product; the dummy of the logits is made anew for each call and belongs to the head's trace.
+// Source: NVIDIA/TransformerEngine transformer_engine/pytorch/module/base.py, get_dummy_wgrad.
+std::int64_t dummy_weight_gradients(const Lowering& lowering, const Stage& stage) {
+    std::set<std::uint32_t> kinds;
+    for (const ChunkLayout& chunk : lowering.job.stages[static_cast<std::size_t>(stage.index)]) {
+        for (int layer = 0; layer < chunk.layers; ++layer) {
+            kinds.insert(
+                lowering.trace.layers[static_cast<std::size_t>(chunk.first_layer + layer)]);
+        }
+    }
+    std::set<std::tuple<std::int64_t, std::int64_t, bool>> shapes;
+    std::int64_t elements = 0;
+    for (const std::uint32_t kind : kinds) {
+        for (const ParameterTensor& tensor : lowering.trace.kinds[kind].parameters) {
+            const bool divided = tensor.split == Split::Tp;
+            if (tensor.matmul && shapes.emplace(tensor.rows, tensor.columns, divided).second) {
+                const std::int64_t whole = tensor.rows * tensor.columns;
+                elements += divided ? shard_of(whole, lowering.job.degrees.tp) : whole;
+            }
+        }
+    }
+    return std::llround(static_cast<double>(elements) *
+                        gathered_bytes_per_parameter(lowering.precision));
 }
 
 bool any_chunk(const Job& job, int stage, bool ChunkLayout::* holds) {
@@ -57,12 +99,8 @@ void describe_resident(Lowering& lowering, const Stage& stage, Program& program)
     for (const RankParameters& unit : units) {
         program.parameters += unit.all();
     }
-    Precision precision = job.training.precision;
-    if (job.stack.memory.fp32_gradients) {
-        precision.gradient_bytes = std::max(precision.gradient_bytes, 4.0);
-    }
-    const StateBytes states =
-        model_states(units, precision, job.parallel.sharding.kind, std::max(1, job.degrees.shard));
+    const StateBytes states = model_states(
+        units, lowering.precision, job.parallel.sharding.kind, std::max(1, job.degrees.shard));
     hold(lowering, program, TensorClass::Parameters, states.parameters, "parameters");
     hold(lowering, program, TensorClass::Gradients, states.gradients, "gradients");
     hold(lowering, program, TensorClass::MasterWeights, states.master, "master weights");
@@ -73,16 +111,13 @@ void describe_resident(Lowering& lowering, const Stage& stage, Program& program)
          job.stack.memory.workspaces.value,
          "workspaces");
 
-    // A persistent buffer serves all layers of its shape.
-    std::set<std::pair<std::string, std::int64_t>> persistent;
-    for (const Chunk& chunk : stage.chunks) {
-        for (const Unit& unit : chunk.units) {
-            for (const RankTensor& tensor : unit.layer->tensors) {
-                if (tensor.persistent && persistent.emplace(tensor.name, tensor.bytes).second) {
-                    hold(lowering, program, tensor.memory, tensor.bytes, tensor.name);
-                }
-            }
-        }
+    hold_persistent(lowering, stage, program);
+    if (job.stack.memory.dummy_weight_gradients) {
+        hold(lowering,
+             program,
+             TensorClass::Workspaces,
+             dummy_weight_gradients(lowering, stage),
+             "dummy weight gradients");
     }
     hold(lowering, program, TensorClass::Context, job.stack.memory.context.value, "context");
     hold(lowering,

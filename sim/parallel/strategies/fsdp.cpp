@@ -95,7 +95,7 @@ class FsdpPass {
                 .tensor = lowering_.programs.tensor(owner, u.position, 0, u.owner + ' ' + what)};
     }
     [[nodiscard]] MemoryEvent gathered(std::size_t unit, bool allocate) {
-        const double each = gathered_bytes_per_parameter(lowering_.job.training.precision);
+        const double each = gathered_bytes_per_parameter(lowering_.precision);
         const std::int64_t whole =
             padded(chunk_.units[unit].parameters.all(), lowering_.job.degrees.shard);
         const std::int64_t bytes = std::llround(static_cast<double>(whole) * each);
@@ -107,7 +107,7 @@ class FsdpPass {
                      keep == Keep::Step);
     }
     [[nodiscard]] MemoryEvent gradient(std::size_t unit, bool allocate) {
-        const double each = gathered_bytes_per_parameter(lowering_.job.training.precision);
+        const double each = gathered_bytes_per_parameter(lowering_.precision);
         const std::int64_t bytes =
             std::llround(static_cast<double>(chunk_.units[unit].parameters.trained) * each);
         return event(
@@ -147,7 +147,7 @@ class FsdpPass {
 };
 
 void FsdpPass::gather(std::span<const std::size_t> units, std::uint16_t slot, const char* label) {
-    const double each = gathered_bytes_per_parameter(lowering_.job.training.precision);
+    const double each = gathered_bytes_per_parameter(lowering_.precision);
     std::int64_t parameters = 0;
     std::vector<MemoryEvent> memory;
     for (const std::size_t unit : units) {

@@ -46,7 +46,7 @@ std::uint16_t slot_of_group(std::size_t group) {
 
 PlannedItem gather_item(Lowering& lowering, std::int64_t parameters, std::uint16_t slot) {
     const int shard = lowering.job.degrees.shard;
-    const double bytes = gathered_bytes_per_parameter(lowering.job.training.precision);
+    const double bytes = gathered_bytes_per_parameter(lowering.precision);
     Op op = after_segment(lowering, Stream::Dp, Category::DpComm, slot);
     op.kind = OpKind::Collective;
     op.host = lowering.job.stack.host.collective_launch;

@@ -15,8 +15,8 @@ MemoryEvent gradient_event(Lowering& lowering,
                            std::size_t unit,
                            bool allocate) {
     const Unit& u = chunk.units[unit];
-    const std::int64_t bytes = std::llround(static_cast<double>(u.parameters.trained) *
-                                            lowering.job.training.precision.gradient_bytes);
+    const std::int64_t bytes =
+        std::llround(static_cast<double>(u.parameters.trained) * lowering.precision.gradient_bytes);
     return {.memory = TensorClass::GradientBuckets,
             .bytes = allocate ? bytes : -bytes,
             .tensor = lowering.programs.tensor("gradients", u.position, 0, u.owner + " gradients")};
