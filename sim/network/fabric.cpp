@@ -70,8 +70,8 @@ Fabric::Fabric(const Machine& machine)
 
     const std::size_t per_node = node_.links.size();
     const std::size_t in_nodes = per_node * static_cast<std::size_t>(nodes_);
-    links_.reserve(in_nodes +
-                   2 * static_cast<std::size_t>(leaves_ * leaf_lanes_ + pods_ * pod_lanes_));
+    links_.reserve(in_nodes + 2 * static_cast<std::size_t>(tiers_.leaves * tiers_.leaf_lanes +
+                                                           tiers_.pods * tiers_.pod_lanes));
     for (int n = 0; n < nodes_; ++n) {
         links_.insert(links_.end(), node_.links.begin(), node_.links.end());
     }
@@ -85,53 +85,57 @@ Fabric::Fabric(const Machine& machine)
 
 void Fabric::lay_out_tiers() {
     const FabricSpec& f = machine_->cluster.fabric;
-    leaf_nodes_ = f.leaf_nodes > 0 ? f.leaf_nodes : nodes_;
+    tiers_.leaf_nodes = f.leaf_nodes > 0 ? f.leaf_nodes : nodes_;
     switch (f.kind) {
     case FabricKind::None:
     case FabricKind::SingleSwitch:
-        leaf_nodes_ = nodes_;
+        tiers_.leaf_nodes = nodes_;
         break;
     case FabricKind::RailOptimised:
-        rails_ = std::max(1, node_.nics);
-        leaves_per_pod_ = f.pod_leaves > 0 ? std::max(1, f.pod_leaves / rails_) * rails_ : 0;
+        tiers_.rails = std::max(1, node_.nics);
+        tiers_.leaves_per_pod =
+            f.pod_leaves > 0 ? std::max(1, f.pod_leaves / tiers_.rails) * tiers_.rails : 0;
         break;
     case FabricKind::FatTree3:
-        leaves_per_pod_ = f.pod_leaves;
+        tiers_.leaves_per_pod = f.pod_leaves;
         break;
     case FabricKind::FatTree2:
         break;
     }
     // Tiers that this machine does not reach are left out: nothing is routed over them.
-    const int leaves = ceil_div(nodes_, leaf_nodes_) * rails_;
-    leaves_ = leaves > 1 ? leaves : 0;
-    if (leaves_per_pod_ > 0 && leaves_ > leaves_per_pod_) {
-        pods_ = ceil_div(leaves_, leaves_per_pod_);
+    const int leaves = ceil_div(nodes_, tiers_.leaf_nodes) * tiers_.rails;
+    tiers_.leaves = leaves > 1 ? leaves : 0;
+    if (tiers_.leaves_per_pod > 0 && tiers_.leaves > tiers_.leaves_per_pod) {
+        tiers_.pods = ceil_div(tiers_.leaves, tiers_.leaves_per_pod);
     }
-    if (machine_->routing == Routing::Ecmp && leaves_ > 0) {
-        const int down = leaf_nodes_ * (rails_ > 1 ? 1 : node_.nics);
-        leaf_lanes_ = f.spines > 0
-                          ? f.spines
-                          : std::max(1, static_cast<int>(std::lround(down / f.oversubscription)));
-        pod_lanes_ = std::max(
-            1,
-            static_cast<int>(std::lround(leaf_lanes_ * leaves_per_pod_ / f.pod_oversubscription)));
+    if (machine_->routing == Routing::Ecmp && tiers_.leaves > 0) {
+        const int down = tiers_.leaf_nodes * (tiers_.rails > 1 ? 1 : node_.nics);
+        tiers_.leaf_lanes =
+            f.spines > 0 ? f.spines
+                         : std::max(1, static_cast<int>(std::lround(down / f.oversubscription)));
+        if (tiers_.pods > 0) {
+            tiers_.pod_lanes =
+                std::max(1,
+                         static_cast<int>(std::lround(tiers_.leaf_lanes * tiers_.leaves_per_pod /
+                                                      f.pod_oversubscription)));
+        }
     }
 }
 
 int Fabric::nodes_under(int leaf) const {
-    return std::min(leaf_nodes_, nodes_ - leaf / rails_ * leaf_nodes_);
+    return std::min(tiers_.leaf_nodes, nodes_ - leaf / tiers_.rails * tiers_.leaf_nodes);
 }
 
 int Fabric::leaves_under(int pod) const {
-    return std::min(leaves_per_pod_, leaves_ - pod * leaves_per_pod_);
+    return std::min(tiers_.leaves_per_pod, tiers_.leaves - pod * tiers_.leaves_per_pod);
 }
 
 void Fabric::add_leaf_links() {
-    const double port = node_.nic_rate.value * (rails_ > 1 ? 1 : node_.nics);
-    const double capacity = port * leaf_nodes_ / machine_->cluster.fabric.oversubscription;
-    for (int leaf = 0; leaf < leaves_; ++leaf) {
+    const double port = node_.nic_rate.value * (tiers_.rails > 1 ? 1 : node_.nics);
+    const double capacity = port * tiers_.leaf_nodes / machine_->cluster.fabric.oversubscription;
+    for (int leaf = 0; leaf < tiers_.leaves; ++leaf) {
         add_pairs(links_,
-                  leaf_lanes_,
+                  tiers_.leaf_lanes,
                   capacity,
                   port * nodes_under(leaf),
                   LinkTier::LeafUp,
@@ -141,36 +145,41 @@ void Fabric::add_leaf_links() {
 
 void Fabric::add_pod_links() {
     const FabricSpec& f = machine_->cluster.fabric;
-    const double port = node_.nic_rate.value * (rails_ > 1 ? 1 : node_.nics);
-    const double leaf_capacity = port * leaf_nodes_ / f.oversubscription;
-    const double capacity = leaf_capacity * leaves_per_pod_ / f.pod_oversubscription;
-    for (int pod = 0; pod < pods_; ++pod) {
+    const double port = node_.nic_rate.value * (tiers_.rails > 1 ? 1 : node_.nics);
+    const double leaf_capacity = port * tiers_.leaf_nodes / f.oversubscription;
+    const double capacity = leaf_capacity * tiers_.leaves_per_pod / f.pod_oversubscription;
+    for (int pod = 0; pod < tiers_.pods; ++pod) {
         double injected = 0;
         for (int l = 0; l < leaves_under(pod); ++l) {
-            injected += std::min(leaf_capacity, port * nodes_under(pod * leaves_per_pod_ + l));
+            injected +=
+                std::min(leaf_capacity, port * nodes_under(pod * tiers_.leaves_per_pod + l));
         }
-        add_pairs(links_, pod_lanes_, capacity, injected, LinkTier::SpineUp, LinkTier::SpineDown);
+        add_pairs(
+            links_, tiers_.pod_lanes, capacity, injected, LinkTier::SpineUp, LinkTier::SpineDown);
     }
 }
 
 LinkId Fabric::leaf_link(int leaf, int lane, bool up) const {
-    return LinkId{leaf_base_ +
-                  2 * (static_cast<std::size_t>(leaf) * static_cast<std::size_t>(leaf_lanes_) +
-                       static_cast<std::size_t>(lane)) +
-                  (up ? 0U : 1U)};
+    return LinkId{
+        leaf_base_ +
+        2 * (static_cast<std::size_t>(leaf) * static_cast<std::size_t>(tiers_.leaf_lanes) +
+             static_cast<std::size_t>(lane)) +
+        (up ? 0U : 1U)};
 }
 
 LinkId Fabric::pod_link(int pod, int lane, bool up) const {
     return LinkId{pod_base_ +
-                  2 * (static_cast<std::size_t>(pod) * static_cast<std::size_t>(pod_lanes_) +
+                  2 * (static_cast<std::size_t>(pod) * static_cast<std::size_t>(tiers_.pod_lanes) +
                        static_cast<std::size_t>(lane)) +
                   (up ? 0U : 1U)};
 }
 
 NicPlace Fabric::place_of(int node, int nic) const {
     NicPlace place;
-    place.leaf = leaves_ > 0 ? node / leaf_nodes_ * rails_ + (rails_ > 1 ? nic : 0) : -1;
-    place.pod = pods_ > 0 ? place.leaf / leaves_per_pod_ : -1;
+    place.leaf = tiers_.leaves > 0
+                     ? node / tiers_.leaf_nodes * tiers_.rails + (tiers_.rails > 1 ? nic : 0)
+                     : -1;
+    place.pod = tiers_.pods > 0 ? place.leaf / tiers_.leaves_per_pod : -1;
     return place;
 }
 
@@ -187,15 +196,17 @@ NicPath Fabric::nic_path(int node_a, int nic_a, int node_b, int nic_b) const {
     }
     int lane = 0;
     int pod_lane = 0;
-    if (leaf_lanes_ > 1 || pod_lanes_ > 1) {
+    if (tiers_.leaf_lanes > 1 || tiers_.pod_lanes > 1) {
         const auto nics = static_cast<std::uint64_t>(node_.nics);
         const std::uint64_t h = hash_ports(
             static_cast<std::uint64_t>(node_a) * nics + static_cast<std::uint64_t>(nic_a),
             static_cast<std::uint64_t>(node_b) * nics + static_cast<std::uint64_t>(nic_b));
-        lane = static_cast<int>(h % static_cast<std::uint64_t>(leaf_lanes_));
+        lane = static_cast<int>(h % static_cast<std::uint64_t>(tiers_.leaf_lanes));
         // The spine of a pod that a lane leads to has its own group of core switches.
-        const auto cores = static_cast<std::uint64_t>(std::max(1, pod_lanes_ / leaf_lanes_));
-        pod_lane = (lane + leaf_lanes_ * static_cast<int>((h >> 32U) % cores)) % pod_lanes_;
+        const auto cores =
+            static_cast<std::uint64_t>(std::max(1, tiers_.pod_lanes / tiers_.leaf_lanes));
+        pod_lane =
+            (lane + tiers_.leaf_lanes * static_cast<int>((h >> 32U) % cores)) % tiers_.pod_lanes;
     }
     path.links[static_cast<std::size_t>(path.count++)] = leaf_link(a.leaf, lane, true);
     path.hops = 3;
@@ -295,7 +306,7 @@ Route Fabric::route(DeviceId from, DeviceId to) const {
 }
 
 Route Fabric::rail_route(DeviceId from, DeviceId to) const {
-    const bool relays = rails_ > 1 && machine_->cluster.node.intra == IntraNode::NvSwitch;
+    const bool relays = tiers_.rails > 1 && machine_->cluster.node.intra == IntraNode::NvSwitch;
     if (!relays || domain_of(from) == domain_of(to) || nic_of(from) == nic_of(to)) {
         return route(from, to);
     }
@@ -326,7 +337,7 @@ std::string Fabric::link_name(LinkId link) const {
     }
     const bool in_pod = l >= pod_base_;
     const std::size_t pair = (l - (in_pod ? pod_base_ : leaf_base_)) / 2;
-    const auto lanes = static_cast<std::size_t>(in_pod ? pod_lanes_ : leaf_lanes_);
+    const auto lanes = static_cast<std::size_t>(in_pod ? tiers_.pod_lanes : tiers_.leaf_lanes);
     const std::string below = fmt::format("{}{}", in_pod ? "pod" : "leaf", pair / lanes);
     std::string above = in_pod ? "core" : "spine";
     if (lanes > 1) {

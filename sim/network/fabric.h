@@ -39,6 +39,18 @@ struct NicPlace {
     int pod = 0;
 };
 
+// The tiers above the NICs. A lane is one of the parallel up-links of a switch (or of a pod); under even routing all
+// of them are one bundle, which counts as one lane.
+struct FabricTiers {
+    int leaf_nodes = 0;  // nodes under one leaf
+    int rails = 1;       // leaves per group of nodes
+    int leaves = 0;      // 0 = one switch, or none
+    int leaves_per_pod = 0;
+    int pods = 0;  // 0 = no third tier
+    int leaf_lanes = 1;
+    int pod_lanes = 1;
+};
+
 class Fabric {
   public:
     // The machine must outlive the fabric.
@@ -49,8 +61,7 @@ class Fabric {
     // NICs per node as modelled: several NICs of one GPU are one bundle, so there are never more than GPUs.
     [[nodiscard]] int nics() const { return node_.nics; }
     [[nodiscard]] Bandwidth nic_rate() const { return node_.nic_rate; }
-    [[nodiscard]] int leaves() const { return leaves_; }
-    [[nodiscard]] int pods() const { return pods_; }
+    [[nodiscard]] const FabricTiers& tiers() const { return tiers_; }
     [[nodiscard]] const std::vector<Link>& links() const { return links_; }
     [[nodiscard]] std::string link_name(
         LinkId link) const;                             // "node3/gpu5->nvswitch", "leaf2->spine"
@@ -94,6 +105,10 @@ class Fabric {
                                    int node_b,
                                    int nic_b) const;  // the same, without allocation
     [[nodiscard]] NicPlace place_of(int node, int nic) const;
+    [[nodiscard]] int nodes_under(int leaf) const;
+    [[nodiscard]] int leaves_under(int pod) const;
+    [[nodiscard]] LinkId leaf_link(int leaf, int lane, bool up) const;
+    [[nodiscard]] LinkId pod_link(int pod, int lane, bool up) const;
     [[nodiscard]] int nic_of(DeviceId d) const {
         return node_.nic_of_gpu[static_cast<std::size_t>(rail_of(d))];
     }
@@ -103,13 +118,9 @@ class Fabric {
         return LinkId{static_cast<std::size_t>(node) * static_cast<std::size_t>(node_.count()) +
                       static_cast<std::size_t>(offset)};
     }
-    [[nodiscard]] LinkId leaf_link(int leaf, int lane, bool up) const;
-    [[nodiscard]] LinkId pod_link(int pod, int lane, bool up) const;
     void lay_out_tiers();
     void add_leaf_links();
     void add_pod_links();
-    [[nodiscard]] int nodes_under(int leaf) const;
-    [[nodiscard]] int leaves_under(int pod) const;
     void append_in_node(Route& route, int node, const NodeRoute& in_node) const;
 
     const Machine* machine_;
@@ -118,14 +129,7 @@ class Fabric {
     int nodes_ = 0;
     int gpus_per_node_ = 0;
     int nodes_per_domain_ = 1;
-    // Tiers above the NICs. A lane is one of the parallel up-links; under even routing all are one bundle (one lane).
-    int leaf_nodes_ = 0;
-    int rails_ = 1;   // leaves per group of nodes
-    int leaves_ = 0;  // 0 = one switch, or none
-    int leaves_per_pod_ = 0;
-    int pods_ = 0;  // 0 = no third tier
-    int leaf_lanes_ = 1;
-    int pod_lanes_ = 1;
+    FabricTiers tiers_;
     std::size_t leaf_base_ = 0;
     std::size_t pod_base_ = 0;
     std::vector<Link> links_;

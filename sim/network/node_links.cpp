@@ -4,11 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include <boost/graph/breadth_first_search.hpp>
-#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <fmt/core.h>
 
 #include "sim/core/check.h"
+#include "sim/network/paths.h"
 
 namespace memwall {
 
@@ -37,76 +36,18 @@ struct NodeEdge {
     int bridge = -1;  // passed by peer traffic only
 };
 
-using Csr = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, std::size_t>;
-
-// All shortest paths between two vertices, found over Boost's breadth-first distances.
-class NodeGraph {
-  public:
-    NodeGraph(int vertices, std::vector<NodeEdge> edges)
-        : edges_(std::move(edges)), graph_(make(vertices, edges_)) {}
-
-    // Paths of at most `hops_max` edges, as indices of edges; empty when there is none.
-    [[nodiscard]] std::vector<std::vector<std::size_t>> paths(int from,
-                                                              int to,
-                                                              int hops_max) const {
-        const auto vertices = boost::num_vertices(graph_);
-        std::vector<int> distance(vertices, -1);
-        distance[static_cast<std::size_t>(to)] = 0;
-        // Every connection has both directions, so the distance from `to` is the distance to it.
-        boost::breadth_first_search(graph_,
-                                    static_cast<std::size_t>(to),
-                                    boost::visitor(boost::make_bfs_visitor(boost::record_distances(
-                                        distance.data(), boost::on_tree_edge()))));
-        std::vector<std::vector<std::size_t>> found;
-        const int hops = distance[static_cast<std::size_t>(from)];
-        if (hops > 0 && hops <= hops_max) {
-            std::vector<std::size_t> path;
-            walk(static_cast<std::size_t>(from), distance, path, found);
-        }
-        return found;
+std::vector<DirectedEdge> ends_of(const std::vector<NodeEdge>& edges) {
+    std::vector<DirectedEdge> ends;
+    for (const NodeEdge& e : edges) {
+        ends.push_back({e.from, e.to});
     }
-    [[nodiscard]] const NodeEdge& edge(std::size_t i) const { return edges_[i]; }
-
-  private:
-    static Csr make(int vertices, const std::vector<NodeEdge>& edges) {
-        std::vector<std::pair<std::size_t, std::size_t>> ends;
-        std::vector<std::size_t> ids;
-        for (const NodeEdge& e : edges) {
-            ids.push_back(ends.size());
-            ends.emplace_back(static_cast<std::size_t>(e.from), static_cast<std::size_t>(e.to));
-        }
-        return {boost::edges_are_unsorted_multi_pass,
-                ends.begin(),
-                ends.end(),
-                ids.begin(),
-                static_cast<std::size_t>(vertices)};
-    }
-    void walk(std::size_t at,
-              const std::vector<int>& distance,
-              std::vector<std::size_t>& path,
-              std::vector<std::vector<std::size_t>>& found) const {
-        if (distance[at] == 0) {
-            found.push_back(path);
-            return;
-        }
-        for (auto [e, end] = boost::out_edges(at, graph_); e != end; ++e) {
-            const auto next = boost::target(*e, graph_);
-            if (distance[next] == distance[at] - 1) {
-                path.push_back(graph_[*e]);
-                walk(next, distance, path, found);
-                path.pop_back();
-            }
-        }
-    }
-
-    std::vector<NodeEdge> edges_;
-    Csr graph_;
-};
+    return ends;
+}
 
 enum class Traffic : std::uint8_t { Peer, Nic };
 
 // Even split over equal paths in proportion to capacity; shares of kUnit that sum to it exactly.
-NodeRoute split(const NodeGraph& graph,
+NodeRoute split(const std::vector<NodeEdge>& edges,
                 const std::vector<std::vector<std::size_t>>& paths,
                 const NodeLinks& node,
                 Traffic traffic) {
@@ -114,7 +55,7 @@ NodeRoute split(const NodeGraph& graph,
     std::vector<double> capacity(paths.size(), kUnlimited);
     for (std::size_t p = 0; p < paths.size(); ++p) {
         for (const std::size_t i : paths[p]) {
-            const NodeEdge& e = graph.edge(i);
+            const NodeEdge& e = edges[i];
             for (const int link : {e.link, traffic == Traffic::Peer ? e.bridge : -1}) {
                 if (link >= 0) {
                     links[p].push_back(link);
@@ -353,7 +294,7 @@ class Builder {
     }
 
     void find_routes() {
-        const NodeGraph pcie(first_nic_ + out_.nics, edges_);
+        const PathFinder pcie(first_nic_ + out_.nics, ends_of(edges_));
         std::vector<NodeEdge> direct;
         if (spec_.intra == IntraNode::Mesh) {
             for (std::size_t m = 0; m < spec_.mesh.size(); ++m) {
@@ -362,14 +303,14 @@ class Builder {
                 direct.push_back({spec_.mesh[m].b, spec_.mesh[m].a, link + 1, -1});
             }
         }
-        const NodeGraph nvlink(out_.gpus, std::move(direct));
+        const PathFinder nvlink(out_.gpus, ends_of(direct));
         for (int a = 0; a < out_.gpus; ++a) {
             for (int b = 0; b < out_.gpus && spec_.intra != IntraNode::NvSwitch; ++b) {
-                const auto over_nvlink = nvlink.paths(a, b, kNvlinkHopsMax);
+                const auto over_nvlink = nvlink.shortest(a, b, kNvlinkHopsMax);
                 if (a == b) {
                     out_.gpu_to_gpu.emplace_back();
                 } else if (!over_nvlink.empty()) {
-                    out_.gpu_to_gpu.push_back(split(nvlink, over_nvlink, out_, Traffic::Peer));
+                    out_.gpu_to_gpu.push_back(split(direct, over_nvlink, out_, Traffic::Peer));
                     NodeRoute& route = out_.gpu_to_gpu.back();
                     route.latency = spec_.nvlink_latency * (route.hops + 1);
                 } else {
@@ -383,12 +324,12 @@ class Builder {
         }
     }
 
-    [[nodiscard]] NodeRoute over_pcie(const NodeGraph& pcie,
+    [[nodiscard]] NodeRoute over_pcie(const PathFinder& pcie,
                                       int from,
                                       int to,
                                       Traffic traffic) const {
         NodeRoute route =
-            split(pcie, pcie.paths(from, to, std::numeric_limits<int>::max()), out_, traffic);
+            split(edges_, pcie.shortest(from, to, std::numeric_limits<int>::max()), out_, traffic);
         route.latency = spec_.pcie_latency;
         return route;
     }
