@@ -10,14 +10,16 @@ namespace {
 // 53 days: sums of instants do not overflow (FluidNetwork holds to the same limit).
 constexpr double kSecondsMax = 4.6e6;
 constexpr double kPerSecond = 1e12;
-// Rounding of a law's arithmetic; what lies this close above a whole picosecond is that picosecond.
-constexpr double kNoise = 1.0 / (std::int64_t{1} << 44);
+// Rounding of a law's arithmetic; what lies this close above a whole picosecond is that picosecond. [picoseconds]
+double noise(double ps) {
+    return std::min(0.25, ps / static_cast<double>(std::int64_t{1} << 44));
+}
 
 // `sum`: of which `seconds` is a part or a difference, and whose rounding it carries.
 Duration picoseconds(double seconds, double sum) {
     const double ps = std::clamp(seconds, 0.0, kSecondsMax) * kPerSecond;
-    return Duration{static_cast<std::int64_t>(
-        std::ceil(std::max(0.0, ps - (std::min(sum, kSecondsMax) * kPerSecond * kNoise))))};
+    const double slack = noise(std::min(sum, kSecondsMax) * kPerSecond);
+    return Duration{static_cast<std::int64_t>(std::ceil(std::max(0.0, ps - slack)))};
 }
 
 }  // namespace
@@ -33,7 +35,8 @@ void set_split(CollectiveTime& time, LawSplit law, Bytes bytes) {
     }
     const Duration moving = std::max(picoseconds(flow, flow), Duration{1});
     time.alone = time.delay + moving;
-    time.cap = static_cast<double>(bytes.value) / to_seconds(moving) * (1 + kNoise);
+    const auto ps = static_cast<double>(moving.count());
+    time.cap = static_cast<double>(bytes.value) * kPerSecond / (ps - noise(ps));
 }
 
 std::int64_t weight_of(double flows, double load) {

@@ -10,8 +10,8 @@ struct LawSplit {
     double flow = 0;
 };
 
-// delay + ceil(bytes / cap) = alone, exactly: the cap is raised by 2^-44, far above the rounding of the division and far
-// below a picosecond in practice, so that ceil() ends on the picosecond it is meant to.
+// delay + ceil(bytes / cap) = alone: the cap is raised by 2^-44, far above the rounding of the division and below a
+// quarter of a picosecond, so that ceil() ends on the picosecond it is meant to (exact for transfers below 1000 s).
 void set_split(CollectiveTime& time, LawSplit law, Bytes bytes);
 
 // Weight of an activity with `flows` channels on its busiest link, which carries `load` bytes per byte of message.

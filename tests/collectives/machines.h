@@ -88,6 +88,7 @@ inline Gpu hopper() {
     Gpu g = a100();
     g.name = "hopper";
     g.links = 18;
+    g.pcie = gbs(63);
     NcclConstants& c = g.nccl;
     c.ring = gbs(375);
     c.ring_efficiency = 0.83;

@@ -103,15 +103,6 @@ ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int) {
     return result;
 }
 
-// Receivers at each lane of a node: those beyond the last lane share the lanes in turn.
-std::vector<int> receivers(const Layout& layout, int node) {
-    std::vector<int> count(static_cast<std::size_t>(layout.lanes));
-    for (int q = 0; q < layout.ranks_in(node); ++q) {
-        ++count[static_cast<std::size_t>(q % layout.lanes)];
-    }
-    return count;
-}
-
 void use_rails(UsageBuilder& builder, const Layout& layout) {
     const double n = layout.ranks;
     for (int node = 0; node < layout.nodes(); ++node) {
@@ -119,11 +110,11 @@ void use_rails(UsageBuilder& builder, const Layout& layout) {
         const double relay = layout.nodes() > 1 ? (n - p) / n * (p - 1) / p : 0;
         builder.spread(layout, node, ((p - 1) / n) + relay);
         for (int other = 0; other < layout.nodes(); ++other) {
-            const std::vector<int> to = receivers(layout, other);
+            const double blocks = p * layout.ranks_in(other) / n;
             for (int lane = 0; lane < layout.lanes && other != node; ++lane) {
                 builder.add_route(layout.gate_member(node, lane),
                                   layout.gate_member(other, lane),
-                                  p * to[static_cast<std::size_t>(lane)] / n);
+                                  blocks / layout.lanes);
             }
         }
     }

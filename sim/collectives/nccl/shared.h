@@ -38,6 +38,7 @@ struct NcclFacts {
         4096;  // 512 threads x 8 bytes: per rank and channel (src/enqueue.cc, LL thread threshold)
     double p2p_ll_bytes = 16384;       // LL limit of one channel of send/receive
     double p2p_channel_bytes = 65536;  // minimum part given to a channel
+    int pcie_channels = 2;  // a ring over PCIe: the search finds one, the library doubles it
     int p2p_channels_max = 16;
     double chunk_bytes = 524288;    // Simple, broadcast chain
     int nvls_channels_across = 32;  // src/transport/nvls.cc, several nodes

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/collectives/nccl/shared.h"
+
 namespace memwall {
 
 namespace {
@@ -51,6 +53,12 @@ NcclView nccl_view(const Machine& machine, const GroupShape& shape) {
                     : 1.0;
     view.medium = shape.medium;
     view.gpu = node.gpu.nccl;
+    if (shape.medium != Medium::NvLink && node.gpu.links > 0) {
+        // Constants of NVLink rings: over PCIe the library has one pair of channels at the peer path's rate.
+        view.gpu.channels = kNcclFacts.pcie_channels;
+        view.gpu.search_channels = 1;
+        view.gpu.search_speed = bridge_rate(node);
+    }
     view.net = machine.cluster.fabric.nccl;
     view.nvls = shape.nvls && view.gpu.nvls.value > 0 && shape.ranks_per_node > 2;
     view.cross_socket =
