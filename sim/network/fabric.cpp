@@ -42,12 +42,10 @@ void add_pairs(std::vector<Link>& links,
     }
 }
 
-std::vector<LinkShare> shifted(const std::vector<NodeRoute>& table, int index, LinkId first) {
+std::vector<LinkShare> shifted(const NodeRoute& route, LinkId first) {
     std::vector<LinkShare> links;
-    if (!table.empty()) {
-        for (const LinkShare& s : table[static_cast<std::size_t>(index)].links) {
-            links.push_back({LinkId{std::size_t{first.index} + s.link.index}, s.share});
-        }
+    for (const LinkShare& s : route.links) {
+        links.push_back({LinkId{std::size_t{first.index} + s.link.index}, s.share});
     }
     return links;
 }
@@ -63,9 +61,10 @@ Fabric::Fabric(const Machine& machine)
     nodes_per_domain_ = cluster.node.intra == IntraNode::NvSwitch
                             ? std::max(1, cluster.node.nodes_per_nvlink_domain)
                             : 1;
-    MW_CHECK(
-        nodes_ <= nodes_per_domain_ || (cluster.fabric.kind != FabricKind::None && node_.nics > 0),
-        "several NVLink domains need NICs and a fabric");
+    if (nodes_ > nodes_per_domain_) {
+        MW_CHECK(cluster.fabric.kind != FabricKind::None, "several NVLink domains need a fabric");
+        MW_CHECK(node_.nics > 0, "several NVLink domains need NICs");
+    }
     lay_out_tiers();
 
     const std::size_t per_node = node_.links.size();
@@ -243,11 +242,13 @@ LinkId Fabric::gpu_in(DeviceId d) const {
 }
 
 std::vector<LinkShare> Fabric::gpu_to_nic(DeviceId d, int nic) const {
-    return shifted(node_.gpu_to_nic, rail_of(d) * node_.nics + nic, in_node(node_of(d), 0));
+    return node_.has_pcie ? shifted(node_.out(rail_of(d), nic), in_node(node_of(d), 0))
+                          : std::vector<LinkShare>{};
 }
 
 std::vector<LinkShare> Fabric::nic_to_gpu(int nic, DeviceId d) const {
-    return shifted(node_.nic_to_gpu, rail_of(d) * node_.nics + nic, in_node(node_of(d), 0));
+    return node_.has_pcie ? shifted(node_.in(nic, rail_of(d)), in_node(node_of(d), 0))
+                          : std::vector<LinkShare>{};
 }
 
 void Fabric::append_in_node(Route& route, int node, const NodeRoute& in_node_route) const {
@@ -272,10 +273,7 @@ Route Fabric::route(DeviceId from, DeviceId to) const {
             route.latency = node.nvlink_latency;
             route.hops = 1;
         } else {
-            append_in_node(route,
-                           a,
-                           node_.gpu_to_gpu[static_cast<std::size_t>(
-                               rail_of(from) * gpus_per_node_ + rail_of(to))]);
+            append_in_node(route, a, node_.peers(rail_of(from), rail_of(to)));
         }
         return route;
     }
@@ -284,24 +282,14 @@ Route Fabric::route(DeviceId from, DeviceId to) const {
     route.crosses_nodes = true;
     // Where PCIe is not modelled, each GPU has its NIC on its own PCIe switch.
     const NodeRoute one_switch{{}, node.pcie_latency, 1};
-    append_in_node(
-        route,
-        a,
-        node_.has_pcie
-            ? node_.gpu_to_nic[static_cast<std::size_t>(rail_of(from) * node_.nics + nic_a)]
-            : one_switch);
+    append_in_node(route, a, node_.has_pcie ? node_.out(rail_of(from), nic_a) : one_switch);
     route.links.push_back({nic_out(a, nic_a), kUnit});
     const Route net = between_nics(a, nic_a, b, nic_b);
     route.links.insert(route.links.end(), net.links.begin(), net.links.end());
     route.latency += net.latency;
     route.hops += net.hops;
     route.links.push_back({nic_in(b, nic_b), kUnit});
-    append_in_node(
-        route,
-        b,
-        node_.has_pcie
-            ? node_.nic_to_gpu[static_cast<std::size_t>(rail_of(to) * node_.nics + nic_b)]
-            : one_switch);
+    append_in_node(route, b, node_.has_pcie ? node_.in(nic_b, rail_of(to)) : one_switch);
     return route;
 }
 
@@ -310,7 +298,8 @@ Route Fabric::rail_route(DeviceId from, DeviceId to) const {
     if (!relays || domain_of(from) == domain_of(to) || nic_of(from) == nic_of(to)) {
         return route(from, to);
     }
-    const DeviceId relay{static_cast<std::size_t>(node_of(from) * gpus_per_node_ + rail_of(to))};
+    const auto first_gpu = std::size_t{from.index} - static_cast<std::size_t>(rail_of(from));
+    const DeviceId relay{first_gpu + static_cast<std::size_t>(rail_of(to))};
     Route first = route(from, relay);
     const Route second = route(relay, to);
     first.links.insert(first.links.end(), second.links.begin(), second.links.end());

@@ -65,8 +65,8 @@ std::uint32_t FluidNetwork::intern(const FlowShape& shape) {
     if (known != kNone) {
         return known;
     }
-    MW_CHECK(shape.usage_begin <= shape.usage_end && shape.usage_end <= usages_.size(),
-             "usage range out of bounds");
+    MW_CHECK(shape.usage_begin <= shape.usage_end, "usage range ends before it begins");
+    MW_CHECK(shape.usage_end <= usages_.size(), "usage range out of bounds");
     MW_CHECK(shape.weight > 0, "weight of an activity must be positive");
     Shape made;
     made.begin = shape.usage_begin;
@@ -77,10 +77,10 @@ std::uint32_t FluidNetwork::intern(const FlowShape& shape) {
         std::int64_t load = 0;
         MW_CHECK(usages_[u].link < links_.size(), "usage names a link that does not exist");
         MW_CHECK(usages_[u].coefficient > 0, "usage coefficients must be positive");
-        MW_CHECK(u == made.begin || usages_[u - 1].link < usages_[u].link,
-                 "usages must be sorted by link, each once");
-        MW_CHECK(!__builtin_mul_overflow(usages_[u].coefficient, made.weight, &load),
-                 "weight x coefficient overflows");
+        const bool sorted = u == made.begin || usages_[u - 1].link < usages_[u].link;
+        MW_CHECK(sorted, "usages must be sorted by link, each once");
+        const bool overflow = __builtin_mul_overflow(usages_[u].coefficient, made.weight, &load);
+        MW_CHECK(!overflow, "weight x coefficient overflows");
         made.entries += links_[usages_[u].link].tracked ? 1U : 0U;
     }
     const auto s = static_cast<std::uint32_t>(shapes_.size());
@@ -385,16 +385,43 @@ void FluidNetwork::collect(std::uint32_t seed) {
 }
 
 void FluidNetwork::fill() {
+    open_links();
+    sort_caps();
+    while (true) {
+        const double level = lowest_level();
+        // Step 1. Flows whose cap is below every link freeze at it: that only raises the links' levels.
+        if (freeze_capped(level)) {
+            continue;
+        }
+        // Step 2. The fullest links fill up: all that is still rising on them freezes.
+        if (level == kInfinity) {
+            break;
+        }
+        freeze_full(level);
+    }
+    // Left over: flows on links that do not limit them, without a cap.
+    for (const std::uint32_t flow : component_) {
+        if (!flows_[flow].frozen) {
+            flows_[flow].next_rate = kInfinity;
+        }
+    }
+}
+
+void FluidNetwork::open_links() {
     levels_.clear();
     open_.clear();
     closed_ = 0;
     for (const std::uint32_t l : component_links_) {
         LinkState& link = links_[l];
-        link.left = link.capacity > 0 ? link.capacity : kInfinity;
+        link.left = limit(link.capacity);
         link.slot = static_cast<std::uint32_t>(open_.size());
         open_.push_back(l);
         levels_.push_back(level_of(link.left, link.load));
     }
+}
+
+void FluidNetwork::sort_caps() {
+    next_cap_ = 0;
     caps_.clear();
     for (const std::uint32_t flow : component_) {
         const Flow& f = flows_[flow];
@@ -406,53 +433,42 @@ void FluidNetwork::fill() {
     std::sort(caps_.begin(), caps_.end(), [](const Capped& a, const Capped& b) {
         return a.level < b.level;
     });
+}
 
-    std::size_t next_cap = 0;
-    while (true) {
-        const double level = lowest_level();
-        // Step 1. Flows whose cap is below every link freeze at it, level by level: that only raises the links' levels.
-        bool capped = false;
-        while (next_cap < caps_.size() && caps_[next_cap].level <= level) {
-            const double own = caps_[next_cap].level;
-            for (; next_cap < caps_.size() && caps_[next_cap].level == own; ++next_cap) {
-                const std::uint32_t flow = caps_[next_cap].flow;
-                if (!flows_[flow].frozen) {
-                    freeze(flow, flows_[flow].cap);
-                    capped = true;
-                }
-            }
-            finish_round(own);
-        }
-        if (capped) {
-            continue;
-        }
-        // Step 2. The fullest links fill up: all that is still rising on them freezes.
-        if (level == kInfinity) {
-            break;
-        }
-        full_.clear();
-        for (std::size_t i = 0; i < levels_.size(); ++i) {
-            if (levels_[i] == level) {
-                full_.push_back(open_[i]);
+// One round for each level of caps up to `level`. True when a flow froze.
+bool FluidNetwork::freeze_capped(double level) {
+    bool froze = false;
+    while (next_cap_ < caps_.size() && caps_[next_cap_].level <= level) {
+        const double own = caps_[next_cap_].level;
+        for (; next_cap_ < caps_.size() && caps_[next_cap_].level == own; ++next_cap_) {
+            const std::uint32_t flow = caps_[next_cap_].flow;
+            if (!flows_[flow].frozen) {
+                freeze(flow, flows_[flow].cap);
+                froze = true;
             }
         }
-        for (const std::uint32_t l : full_) {
-            for (std::uint32_t e = links_[l].head; e != kNone; e = entries_[e].next) {
-                const std::uint32_t flow = entries_[e].flow;
-                if (!flows_[flow].frozen) {
-                    freeze(flow, static_cast<double>(shapes_[flows_[flow].shape].weight) * level);
-                }
-            }
-        }
-        finish_round(level);
-        compact();
+        finish_round(own);
     }
-    // Left over: flows on links that do not limit them, without a cap.
-    for (const std::uint32_t flow : component_) {
-        if (!flows_[flow].frozen) {
-            flows_[flow].next_rate = kInfinity;
+    return froze;
+}
+
+void FluidNetwork::freeze_full(double level) {
+    full_.clear();
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+        if (levels_[i] == level) {
+            full_.push_back(open_[i]);
         }
     }
+    for (const std::uint32_t l : full_) {
+        for (std::uint32_t e = links_[l].head; e != kNone; e = entries_[e].next) {
+            const std::uint32_t flow = entries_[e].flow;
+            if (!flows_[flow].frozen) {
+                freeze(flow, static_cast<double>(shapes_[flows_[flow].shape].weight) * level);
+            }
+        }
+    }
+    finish_round(level);
+    compact();
 }
 
 double FluidNetwork::lowest_level() const {

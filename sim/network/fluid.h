@@ -94,8 +94,8 @@ class FluidNetwork {
         std::int64_t done = 0;             // message bytes that finished or stopped flows moved
     };
     struct Flow {
-        Time since{};  // start of the current rate
-        Time completion{};
+        Time since;  // start of the current rate
+        Time completion;
         double remaining = 0;  // bytes at `since`
         double rate = 0;
         double next_rate = 0;
@@ -120,7 +120,11 @@ class FluidNetwork {
     void collect(std::uint32_t seed);
     void solve(std::uint32_t seed, Time now);
     void fill();
-    double lowest_level() const;
+    void open_links();
+    void sort_caps();
+    bool freeze_capped(double level);
+    void freeze_full(double level);
+    [[nodiscard]] double lowest_level() const;
     void freeze(std::uint32_t flow, double rate);
     void finish_round(double level);
     void compact();
@@ -154,6 +158,7 @@ class FluidNetwork {
         std::uint32_t flow = 0;
     };
     std::vector<Capped> caps_;
+    std::size_t next_cap_ = 0;
 };
 
 }  // namespace memwall

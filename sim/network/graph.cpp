@@ -19,8 +19,7 @@ class GraphBuilder {
         : fabric_(fabric), node_(fabric.node_links()), nodes_(nodes) {}
 
     FabricGraph build() {
-        MW_CHECK(nodes_ >= 0 && nodes_ <= fabric_.nodes(),
-                 "graph of more nodes than the machine has");
+        MW_CHECK(nodes_ <= fabric_.nodes(), "graph of more nodes than the machine has");
         for (int n = 0; n < nodes_; ++n) {
             add_node(n);
         }
@@ -73,6 +72,7 @@ class GraphBuilder {
                     link(n, at + 1));
         }
         std::vector<int> nics;
+        nics.reserve(static_cast<std::size_t>(node_.nics));
         for (int k = 0; k < node_.nics; ++k) {
             nics.push_back(vertex(VertexKind::Nic, fmt::format("node{}/nic{}", n, k), n));
             add_uplinks(n, k, nics.back());
@@ -194,6 +194,7 @@ std::vector<std::vector<LinkId>> search_routes(const FabricGraph& graph,
                                                DeviceId from,
                                                DeviceId to) {
     std::vector<DirectedEdge> edges;
+    edges.reserve(graph.edges.size());
     for (const GraphEdge& e : graph.edges) {
         edges.push_back({e.from, e.to});
     }
@@ -201,6 +202,7 @@ std::vector<std::vector<LinkId>> search_routes(const FabricGraph& graph,
     const auto b = static_cast<std::size_t>(graph.gpus[to.index]);
     const bool peers = graph.vertices[a].node == graph.vertices[b].node;
     std::vector<bool> relays;
+    relays.reserve(graph.vertices.size());
     for (const GraphVertex& v : graph.vertices) {
         // A NIC that two GPUs share does not loop back.
         relays.push_back(v.kind != VertexKind::Gpu && (v.kind != VertexKind::Nic || !peers));

@@ -38,6 +38,7 @@ struct NodeEdge {
 
 std::vector<DirectedEdge> ends_of(const std::vector<NodeEdge>& edges) {
     std::vector<DirectedEdge> ends;
+    ends.reserve(edges.size());
     for (const NodeEdge& e : edges) {
         ends.push_back({e.from, e.to});
     }
@@ -171,8 +172,12 @@ class Builder {
             break;
         case IntraNode::Mesh:
             for (const MeshLink& m : spec_.mesh) {
-                MW_CHECK(m.a >= 0 && m.a < spec_.gpus && m.b >= 0 && m.b < spec_.gpus && m.a != m.b,
-                         "mesh link between GPUs that the node does not have");
+                const int last = spec_.gpus - 1;
+                MW_CHECK(m.a != m.b, "mesh link from a GPU to itself");
+                MW_CHECK(m.a == std::clamp(m.a, 0, last),
+                         "mesh link from a GPU that the node does not have");
+                MW_CHECK(m.b == std::clamp(m.b, 0, last),
+                         "mesh link to a GPU that the node does not have");
                 const Bandwidth capacity{rate * m.links};
                 add(capacity,
                     LinkTier::NvLink,

@@ -80,6 +80,21 @@ struct NodeLinks {
     std::vector<NodeRoute> nic_to_gpu;
 
     [[nodiscard]] int count() const { return static_cast<int>(links.size()); }
+    [[nodiscard]] const NodeRoute& peers(int from, int to) const {
+        return gpu_to_gpu[cell(from, gpus, to)];
+    }
+    [[nodiscard]] const NodeRoute& out(int gpu, int nic) const {
+        return gpu_to_nic[cell(gpu, nics, nic)];
+    }
+    [[nodiscard]] const NodeRoute& in(int nic, int gpu) const {
+        return nic_to_gpu[cell(gpu, nics, nic)];
+    }
+
+  private:
+    static std::size_t cell(int row, int columns, int column) {
+        return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
+               static_cast<std::size_t>(column);
+    }
 };
 
 [[nodiscard]] NodeLinks build_node_links(const Node& node);

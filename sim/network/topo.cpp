@@ -1,11 +1,9 @@
 #include "sim/network/topo.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
-#include <sstream>
 
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/graphviz.hpp>
 #include <fmt/core.h>
 
 #include "sim/core/quantity.h"
@@ -230,6 +228,18 @@ const char* color_of(VertexKind kind) {
     return "";
 }
 
+// A name in a Graphviz string.
+std::string quoted(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+        }
+        result += c;
+    }
+    return result;
+}
+
 }  // namespace
 
 TopoReport describe(const Fabric& fabric) {
@@ -294,47 +304,35 @@ TopoRoute describe_route(const Fabric& fabric, DeviceId from, DeviceId to) {
 std::string to_dot(const Fabric& fabric, int nodes_shown) {
     const int shown = std::clamp(nodes_shown, 1, fabric.nodes());
     const FabricGraph drawn = build_graph(fabric, shown);
-    // Both directions are drawn as one line: of each pair the edge from the lower vertex is kept.
-    using Drawing = boost::adjacency_list<boost::vecS,
-                                          boost::vecS,
-                                          boost::undirectedS,
-                                          boost::no_property,
-                                          std::size_t>;
-    Drawing graph(drawn.vertices.size());
-    for (std::size_t e = 0; e < drawn.edges.size(); ++e) {
-        if (drawn.edges[e].from < drawn.edges[e].to) {
-            boost::add_edge(static_cast<std::size_t>(drawn.edges[e].from),
-                            static_cast<std::size_t>(drawn.edges[e].to),
-                            e,
-                            graph);
-        }
+    std::string out = "graph memwall {\n";
+    const auto line = std::back_inserter(out);
+    fmt::format_to(line,
+                   "  graph [rankdir=BT, fontname=sans, label=\"{}: {} of {} nodes\"];\n",
+                   quoted(fabric.machine().cluster.name),
+                   shown,
+                   fabric.nodes());
+    out +=
+        "  node [shape=box, style=filled, fontname=sans];\n  edge [fontname=sans, fontsize=10];\n";
+    for (std::size_t v = 0; v < drawn.vertices.size(); ++v) {
+        fmt::format_to(line,
+                       "  {} [label=\"{}\", fillcolor=\"{}\"];\n",
+                       v,
+                       drawn.vertices[v].name,
+                       color_of(drawn.vertices[v].kind));
     }
-    std::ostringstream out;
-    boost::write_graphviz(
-        out,
-        graph,
-        [&](std::ostream& os, std::size_t v) {
-            const GraphVertex& vertex = drawn.vertices[v];
-            os << fmt::format(
-                "[label=\"{}\", fillcolor=\"{}\"]", vertex.name, color_of(vertex.kind));
-        },
-        [&](std::ostream& os, const Drawing::edge_descriptor& e) {
-            const GraphEdge& edge = drawn.edges[graph[e]];
-            const double rate =
-                edge.link.valid() ? fabric.links()[edge.link.index].capacity.value : 0;
-            os << (rate > 0 ? fmt::format("[label=\"{}\"]", to_text(Bandwidth{rate}))
-                            : std::string());
-        },
-        [&](std::ostream& os) {
-            const int more = fabric.nodes() - shown;
-            os << "graph [rankdir=BT, fontname=sans";
-            if (more > 0) {
-                os << fmt::format(", label=\"{} of {} nodes\"", shown, fabric.nodes());
-            }
-            os << "];\nnode [shape=box, style=filled, fontname=sans];\nedge [fontname=sans, "
-                  "fontsize=10];\n";
-        });
-    return out.str();
+    for (const GraphEdge& edge : drawn.edges) {
+        if (edge.from > edge.to) {
+            continue;  // both directions are drawn as one line
+        }
+        const double rate = edge.link.valid() ? fabric.links()[edge.link.index].capacity.value : 0;
+        fmt::format_to(line, "  {} -- {}", edge.from, edge.to);
+        if (rate > 0) {
+            fmt::format_to(line, " [label=\"{}\"]", to_text(Bandwidth{rate}));
+        }
+        out += ";\n";
+    }
+    out += "}\n";
+    return out;
 }
 
 }  // namespace memwall

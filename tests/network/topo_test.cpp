@@ -223,10 +223,10 @@ TEST_CASE("the drawing shows the first nodes, names every vertex and draws each 
         }
         return n;
     };
-    CHECK(dot.starts_with("graph G {"));
+    CHECK(dot.starts_with("graph memwall {"));
     CHECK(count("label=\"node1/gpu7\"") == 1);
     CHECK(count("label=\"node2/gpu0\"") == 0);
-    CHECK(count("label=\"2 of 8 nodes\"") == 1);
+    CHECK(count("2 of 8 nodes") == 1);
     // Per node 8 GPU-NVSwitch, 8 GPU-NIC, 8 NIC-leaf; 8 leaves to the spine.
     CHECK(count("--") == 2 * 24 + 8);
     CHECK(count("\"10GB/s\"") == 16);
