@@ -1,5 +1,7 @@
 #include "sim/parallel/chunk.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/check.h"
@@ -32,6 +34,16 @@ std::vector<std::int64_t> cache_key(const Chunk& chunk, const SegmentRequest& re
                     static_cast<std::int64_t>(memory.event.memory)});
     }
     return key;
+}
+
+bool has_ops(const Chunk& chunk, const SegmentRequest& request) {
+    return std::any_of(
+        chunk.units.begin() + static_cast<std::ptrdiff_t>(request.begin),
+        chunk.units.begin() + static_cast<std::ptrdiff_t>(request.end),
+        [&](const Unit& unit) {
+            const LayerPasses& passes = *unit.passes;
+            return !(request.backward ? passes.backward : passes.forward).ops.empty();
+        });
 }
 
 std::uint32_t build_segment(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
@@ -85,6 +97,13 @@ std::vector<RankParameters> Stage::units() const {
 PlannedItem segment_item(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
     MW_CHECK(request.begin < request.end && request.end <= chunk.units.size(),
              "a segment of no units");
+    if (!has_ops(chunk, request)) {
+        std::vector<MemoryEvent> memory;
+        for (const UnitMemory& moved : request.memory) {
+            memory.push_back(moved.event);
+        }
+        return memory_item(lowering, "nothing to run", memory, true);
+    }
     std::vector<std::int64_t> key = cache_key(chunk, request);
     auto known = lowering.segments.find(key);
     if (known == lowering.segments.end()) {
@@ -93,6 +112,17 @@ PlannedItem segment_item(Lowering& lowering, const Chunk& chunk, const SegmentRe
     }
     return {.item = lowering.programs.segment_item(known->second, request.backward),
             .of_pass = true};
+}
+
+PlannedItem memory_item(Lowering& lowering,
+                        const char* label,
+                        std::span<const MemoryEvent> memory,
+                        bool of_pass) {
+    Op op;
+    op.kind = OpKind::HostWork;
+    op.category = Category::None;
+    op.label = lowering.programs.label(label);
+    return {.item = lowering.programs.op_item(op, memory), .of_pass = of_pass};
 }
 
 Op after_segment(const Lowering& lowering,

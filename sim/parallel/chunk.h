@@ -99,10 +99,16 @@ struct SegmentRequest {
     std::vector<UnitMemory> memory = {};
 };
 
-// Equal requests share one segment.
+// Equal requests share one segment. Units without ops in this pass give an item without work.
 [[nodiscard]] PlannedItem segment_item(Lowering& lowering,
                                        const Chunk& chunk,
                                        const SegmentRequest& request);
+
+// An op without work that carries memory events.
+[[nodiscard]] PlannedItem memory_item(Lowering& lowering,
+                                      const char* label,
+                                      std::span<const MemoryEvent> memory,
+                                      bool of_pass);
 
 // An op that waits for everything a segment did before it.
 [[nodiscard]] Op after_segment(const Lowering& lowering,

@@ -11,7 +11,7 @@ namespace memwall {
 
 struct RecomputePolicy {
     RecomputeKind kind = RecomputeKind::None;
-    std::vector<RecomputeModule> modules;  // of Selective
+    std::vector<RecomputeModule> modules = {};  // of Selective
 };
 
 // One op of a pass: an index into RankLayer::forward (also when it is replayed) or RankLayer::backward.

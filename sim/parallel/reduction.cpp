@@ -7,17 +7,6 @@
 
 namespace memwall {
 
-PlannedItem memory_item(Lowering& lowering,
-                        const char* label,
-                        std::span<const MemoryEvent> memory,
-                        bool of_pass) {
-    Op op;
-    op.kind = OpKind::HostWork;
-    op.category = Category::None;
-    op.label = lowering.programs.label(label);
-    return {.item = lowering.programs.op_item(op, memory), .of_pass = of_pass};
-}
-
 void append_reduction(Lowering& lowering,
                       const Bucket& bucket,
                       std::span<const MemoryEvent> memory,

@@ -24,10 +24,4 @@ void append_reduction(Lowering& lowering,
 // Parameters per bucket; 0 = everything in one.
 [[nodiscard]] std::int64_t bucket_parameters(const Lowering& lowering);
 
-// An op without work that carries memory events.
-[[nodiscard]] PlannedItem memory_item(Lowering& lowering,
-                                      const char* label,
-                                      std::span<const MemoryEvent> memory,
-                                      bool of_pass);
-
 }  // namespace memwall

@@ -119,3 +119,219 @@ TEST_CASE("the work of all ranks sums to the whole plus the stated recomputation
         CHECK(sums.sent == sums.received);
     });
 }
+
+namespace {
+
+// Only the layers work: embedding and head have no kernels, so that all chunks take equal time.
+WorkloadTrace equal_chunks(const Shape& shape) {
+    WorkloadTrace trace = trace_of(shape);
+    for (const std::uint32_t kind : {trace.embedding, trace.head}) {
+        trace.kinds[kind].forward.clear();
+        trace.kinds[kind].backward.clear();
+        trace.kinds[kind].parameters.clear();
+        trace.kinds[kind].tensors.clear();
+    }
+    return trace;
+}
+
+std::size_t count_items(const ProgramSet& set, std::size_t program, OpKind kind) {
+    std::size_t count = 0;
+    for (const Item& item : set.programs[program].items) {
+        count += item.kind == Item::Kind::Op && set.ops[item.index].kind == kind ? 1U : 0U;
+    }
+    return count;
+}
+
+std::int64_t resident(const Program& program, TensorClass memory) {
+    std::int64_t sum = 0;
+    for (const MemoryEvent& event : program.resident) {
+        sum += event.memory == memory ? event.bytes : 0;
+    }
+    return sum;
+}
+
+}  // namespace
+
+// A layer has 4 kernels forward and 6 backward. Step = (m v + p-1) chunk passes of both, then norm, update, clearing: the
+// pipelined part has a bubble of (p-1)/(m v + p-1).
+TEST_CASE("equal stages without transfer time play the closed-form bubble of their schedule") {
+    for (const Schedule schedule :
+         {Schedule::GPipe, Schedule::OneForwardOneBackward, Schedule::Interleaved}) {
+        for (const P2pKind p2p : {P2pKind::Blocking, P2pKind::Batched, P2pKind::Overlapped}) {
+            for (const int pp : {1, 2, 4}) {
+                for (const int rounds : {1, 3}) {
+                    const bool interleaved = schedule == Schedule::Interleaved && pp > 1;
+                    const Shape shape{.pp = pp, .vpp = interleaved ? 2 : 1, .m = pp * rounds};
+                    Job job = tiny_job(shape);
+                    job.parallel.schedule = schedule;
+                    job.stack.overlap.p2p = p2p;
+                    const std::int64_t passes = std::int64_t{shape.m} * shape.vpp + pp - 1;
+                    INFO(text(shape) << " schedule " << static_cast<int>(schedule));
+                    CHECK(play(lower(job, equal_chunks(shape)), 10, 0).step_time ==
+                          passes * (4 + 6) * 10 + 3 * 10);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a stage of 1F1B holds min(m, p - stage) micro-batches in flight") {
+    const Shape shape{.pp = 4, .m = 8};
+    Job job = tiny_job(shape);
+    job.training.recompute = RecomputeKind::Full;
+    const MemoryWalk walk = walk_memory(lower(job, equal_chunks(shape)));
+    for (std::size_t stage = 0; stage + 1 < 4; ++stage) {
+        // One input kept per micro-batch in flight; the backward of the first replays and works on the same layer everywhere.
+        CHECK(walk.peak[stage] - walk.peak[stage + 1] == kBoundary);
+    }
+}
+
+TEST_CASE(
+    "a message is the boundary tensor, divided by tp with sequence parallelism or scatter/gather") {
+    const Shape shape{.tp = 4, .pp = 2, .m = 3};
+    const std::int64_t messages = 2 * 3;  // forward and backward
+    Job job = tiny_job(shape);
+    CHECK(totals(lower(job, trace_of(shape))).sent == messages * kBoundary);
+    job.stack.overlap.p2p_scatter_gather = true;
+    const Totals scattered = totals(lower(job, trace_of(shape)));
+    CHECK(scattered.sent == messages * kBoundary / 4);
+    // The receiver gathers; all other tensor-parallel traffic is all-reduces.
+    CHECK(scattered.collective_bytes.at({GroupRole::Tp, CollectiveKind::AllGather}) ==
+          messages * kBoundary);
+    job.stack.overlap.p2p_scatter_gather = false;
+    job.parallel.sequence_parallel = true;
+    CHECK(totals(lower(job, trace_of(shape))).sent == messages * kBoundary / 4);
+}
+
+// Per layer: forward 1 all-reduce, backward 1. Embedding 1 forward. Head: 3 of the loss forward, 1 backward. Norm: 1.
+TEST_CASE(
+    "tensor parallelism has the all-reduces of its boundaries, and replays those of the layers") {
+    const Shape shape{.tp = 2, .m = 2, .layers_per_chunk = 5};
+    Job job = tiny_job(shape);
+    const auto key = std::pair(GroupRole::Tp, CollectiveKind::AllReduce);
+    CHECK(totals(lower(job, trace_of(shape))).collective_calls.at(key) ==
+          2 * (5 * 2 + 1 + 3 + 1) + 1);
+    job.training.recompute = RecomputeKind::Full;
+    CHECK(totals(lower(job, trace_of(shape))).collective_calls.at(key) ==
+          2 * (5 * 3 + 1 + 3 + 1) + 1);
+    job.training.recompute_layers = 2;
+    CHECK(totals(lower(job, trace_of(shape))).collective_calls.at(key) ==
+          2 * (5 * 2 + 2 + 1 + 3 + 1) + 1);
+}
+
+// One collective of 4 behind one weight-gradient product of 10: hidden wholly, in each layer and in the head.
+TEST_CASE(
+    "the input gradient's all-reduce hides behind the weight gradient when the stack overlaps "
+    "them") {
+    const Shape shape{.tp = 2, .m = 2, .layers_per_chunk = 5};
+    Job job = tiny_job(shape);
+    const std::int64_t serial = play(lower(job, trace_of(shape)), 10, 4).step_time;
+    job.stack.overlap.tp_backward_all_reduce = true;
+    const std::int64_t overlapped = play(lower(job, trace_of(shape)), 10, 4).step_time;
+    CHECK(serial - overlapped == 2 * (5 + 1) * 4);
+    // A collective longer than the product shows the rest.
+    const std::int64_t exposed = play(lower(job, trace_of(shape)), 10, 14).step_time;
+    job.stack.overlap.tp_backward_all_reduce = false;
+    CHECK(play(lower(job, trace_of(shape)), 10, 14).step_time - exposed == 2 * (5 + 1) * 10);
+}
+
+// Sequence parallelism: the second gather hides behind the input gradient, the reduce-scatter behind the weight gradient.
+TEST_CASE(
+    "with sequence parallelism gather and scatter of backward hide behind the two gradients") {
+    const Shape shape{.tp = 2, .m = 1, .layers_per_chunk = 5};
+    Job job = tiny_job(shape);
+    job.parallel.sequence_parallel = true;
+    const std::int64_t serial = play(lower(job, trace_of(shape)), 10, 4).step_time;
+    job.stack.overlap.tp_backward_all_reduce = true;
+    CHECK(serial - play(lower(job, trace_of(shape)), 10, 4).step_time == (5 * 2 + 1) * 4);
+}
+
+TEST_CASE(
+    "tied embeddings on two stages sum their gradients once per step, and on one stage are one "
+    "tensor") {
+    const auto key = std::pair(GroupRole::Embedding, CollectiveKind::AllReduce);
+    const Shape two{.tp = 2, .pp = 3, .m = 3};
+    const ProgramSet set = lower(tiny_job(two), trace_of(two));
+    CHECK(totals(set).collective_calls.at(key) == 2);  // first and last stage
+    CHECK(totals(set).collective_bytes.at(key) == 2 * 2 * kVocabulary * kHidden / 2);
+    CHECK(set.programs[0].parameters == set.programs[2].parameters);
+    const Shape one{.tp = 2, .m = 3};
+    const ProgramSet whole = lower(tiny_job(one), trace_of(one));
+    CHECK_FALSE(totals(whole).collective_calls.contains(key));
+    CHECK(whole.programs[0].parameters ==
+          kHidden + (2 * 4 * kHidden * kHidden + kVocabulary * kHidden) / 2);
+}
+
+TEST_CASE("the host drains once per micro-batch and pays its step and micro-batch times") {
+    const Shape shape{.pp = 2, .vpp = 2, .m = 4};
+    Job job = tiny_job(shape);
+    job.stack.host = {.kernel_launch = Duration(5),
+                      .collective_launch = Duration(7),
+                      .micro_batch = Duration(11),
+                      .step = Duration(13),
+                      .drain_each_micro_batch = true};
+    const ProgramSet set = lower(job, trace_of(shape));
+    for (std::size_t stage = 0; stage < 2; ++stage) {
+        CHECK(count_items(set, stage, OpKind::Drain) == 4);
+        CHECK(count_items(set, stage, OpKind::HostWork) == 1);
+    }
+    job.stack.host.drain_each_micro_batch = false;
+    CHECK(count_items(lower(job, trace_of(shape)), 0, OpKind::HostWork) == 5);
+    for (const Segment& segment : set.segments) {
+        for (const Op& op : segment.ops) {
+            CHECK(op.host == Duration(op.kind == OpKind::Compute ? 5 : 7));
+        }
+    }
+}
+
+TEST_CASE("resident memory is the model states, workspaces, and context with its communicators") {
+    const Shape shape{.tp = 2, .pp = 2, .dp = 4, .m = 2};
+    Job job = tiny_job(shape);
+    job.stack.memory = {
+        .workspaces = Bytes(100), .context = Bytes(1000), .nccl_per_communicator = Bytes(10)};
+    job.parallel.sharding.kind = ShardingKind::Zero1;
+    const ProgramSet set = lower(job, trace_of(shape));
+    const std::int64_t parameters = set.programs[0].parameters;
+    CHECK(resident(set.programs[0], TensorClass::Parameters) == 2 * parameters);
+    CHECK(resident(set.programs[0], TensorClass::Gradients) == 2 * parameters);
+    CHECK(resident(set.programs[0], TensorClass::OptimizerStates) == 8 * shard_of(parameters, 4));
+    CHECK(resident(set.programs[0], TensorClass::Workspaces) == 100);
+    // tp, pp, shard, embedding pair, and the norm over all 16 ranks.
+    CHECK(resident(set.programs[0], TensorClass::Context) == 1000 + 5 * 10);
+    job.stack.memory.fp32_gradients = true;
+    job.stack.memory.dummy_weight_gradients = true;
+    const ProgramSet wide = lower(job, trace_of(shape));
+    CHECK(resident(wide.programs[0], TensorClass::Gradients) == 4 * parameters);
+    // `up` and `down` have two shapes, each divided by tp.
+    CHECK(resident(wide.programs[0], TensorClass::Workspaces) ==
+          100 + 2 * 2 * 4 * kHidden * kHidden / 2);
+}
+
+TEST_CASE("equal chunks of all stages share their segments") {
+    const Shape shape{.tp = 2, .pp = 4, .vpp = 6, .m = 8};
+    const ProgramSet set = lower(tiny_job(shape), trace_of(shape));
+    CHECK(set.segments.size() == 6);  // first, middle and last chunk, forward and backward
+}
+
+TEST_CASE("what is not lowered is our bug to let through") {
+    const Shape shape{.pp = 2, .m = 2};
+    Job job = tiny_job(shape);
+    job.degrees.cp = 2;
+    CHECK_THROWS_AS((void)lower(job, trace_of(shape)), BugError);
+    job = tiny_job(shape);
+    job.degrees.ep = 2;
+    CHECK_THROWS_AS((void)lower(job, trace_of(shape)), BugError);
+    job = tiny_job(shape);
+    job.micro_batches = 0;
+    CHECK_THROWS_AS((void)lower(job, trace_of(shape)), BugError);
+    job = tiny_job(shape);
+    job.stages.pop_back();
+    CHECK_THROWS_AS((void)lower(job, trace_of(shape)), BugError);
+    job = tiny_job(shape);
+    job.stages[1][0] = {};
+    CHECK_THROWS_AS((void)lower(job, trace_of(shape)), BugError);
+    job = tiny_job({.dp = 4});
+    job.parallel.sharding.kind = ShardingKind::Hsdp;
+    job.degrees.shard = 3;
+    CHECK_THROWS_AS((void)lower(job, trace_of({})), BugError);
+}
