@@ -27,14 +27,19 @@ void group_by_node(Layout& layout, const Fabric& fabric, std::span<const DeviceI
     std::map<int, int> slots;
     std::vector<int> slot_of(members.size());
     std::vector<int> count;
+    int domain = -1;  // of the member before: most follow one of their own node
+    int slot = 0;
     for (std::size_t i = 0; i < members.size(); ++i) {
-        const auto [at, added] =
-            slots.try_emplace(fabric.domain_of(members[i]), static_cast<int>(count.size()));
-        if (added) {
-            count.push_back(0);
+        if (fabric.domain_of(members[i]) != domain) {
+            domain = fabric.domain_of(members[i]);
+            const auto [at, added] = slots.try_emplace(domain, static_cast<int>(count.size()));
+            slot = at->second;
+            if (added) {
+                count.push_back(0);
+            }
         }
-        slot_of[i] = at->second;
-        ++count[static_cast<std::size_t>(at->second)];
+        slot_of[i] = slot;
+        ++count[static_cast<std::size_t>(slot)];
     }
     layout.node_begin.assign(count.size() + 1, 0);
     std::partial_sum(count.begin(), count.end(), layout.node_begin.begin() + 1);
@@ -46,26 +51,31 @@ void group_by_node(Layout& layout, const Fabric& fabric, std::span<const DeviceI
     }
 }
 
-// The first member of the node at each of its NICs, by NIC: offsets within the node.
-std::vector<int> gates_of(const Layout& layout,
-                          int node,
-                          const Fabric& fabric,
-                          std::span<const DeviceId> members) {
-    std::vector<std::pair<std::pair<int, int>, int>> gates;  // (server, NIC), offset
+struct Gate {
+    int server = 0;
+    int nic = 0;
+    int offset = 0;
+    auto operator<=>(const Gate&) const = default;
+};
+
+// The first member of the node at each of its NICs, by NIC.
+void find_gates(std::vector<Gate>& gates,
+                const Layout& layout,
+                int node,
+                const Fabric& fabric,
+                std::span<const DeviceId> members) {
+    gates.clear();
+    const auto first = static_cast<std::size_t>(layout.node_begin[static_cast<std::size_t>(node)]);
     for (int offset = 0; offset < layout.ranks_in(node); ++offset) {
-        const int member = layout.order[static_cast<std::size_t>(
-            layout.node_begin[static_cast<std::size_t>(node)] + offset)];
+        const int member = layout.order[first + static_cast<std::size_t>(offset)];
         const DeviceId device = members[static_cast<std::size_t>(member)];
-        gates.push_back({{fabric.node_of(device), fabric.nic_of(device)}, offset});
+        gates.push_back({fabric.node_of(device), fabric.nic_of(device), offset});
     }
     std::sort(gates.begin(), gates.end());
-    std::vector<int> offsets;
-    for (std::size_t i = 0; i < gates.size(); ++i) {
-        if (i == 0 || gates[i].first != gates[i - 1].first) {
-            offsets.push_back(gates[i].second);
-        }
-    }
-    return offsets;
+    const auto same_nic = [](const Gate& a, const Gate& b) {
+        return a.server == b.server && a.nic == b.nic;
+    };
+    gates.erase(std::unique(gates.begin(), gates.end(), same_nic), gates.end());
 }
 
 }  // namespace
@@ -79,17 +89,22 @@ Layout layout_of(const Fabric& fabric, std::span<const DeviceId> members) {
         layout.gate.assign(1, 0);
         return layout;
     }
-    std::vector<std::vector<int>> gates;
-    for (int node = 0; node < layout.nodes(); ++node) {
-        gates.push_back(gates_of(layout, node, fabric, members));
-    }
+    std::vector<Gate> all;
+    std::vector<std::size_t> begin;
+    std::vector<Gate> gates;
     std::size_t lanes = members.size();
-    for (const std::vector<int>& g : gates) {
-        lanes = std::min(lanes, g.size());
+    for (int node = 0; node < layout.nodes(); ++node) {
+        find_gates(gates, layout, node, fabric, members);
+        lanes = std::min(lanes, gates.size());
+        begin.push_back(all.size());
+        all.insert(all.end(), gates.begin(), gates.end());
     }
     layout.lanes = static_cast<int>(lanes);
-    for (const std::vector<int>& g : gates) {
-        layout.gate.insert(layout.gate.end(), g.begin(), g.begin() + layout.lanes);
+    layout.gate.reserve(begin.size() * lanes);
+    for (const std::size_t first : begin) {
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            layout.gate.push_back(all[first + lane].offset);
+        }
     }
     return layout;
 }

@@ -6,7 +6,10 @@
 //   law: nccl, across nodes: t = L_net + 0.28 us + a / (e_W x NIC rate). No open measurement, unverified.
 //   law: steps: t = latency of the route + a / slowest link.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "sim/collectives/nccl/laws.h"
 #include "sim/collectives/nccl/shared.h"
@@ -40,6 +43,28 @@ LawTime across(const Machine& machine, const MessageShape& shape, double bytes) 
     return {us(net.step_simple) + kNcclShared.per_peer_us + flow, flow};
 }
 
+std::vector<Usage> usage_along(const Route& route) {
+    std::vector<Usage> usage;
+    usage.reserve(route.links.size());
+    for (const LinkShare& link : route.links) {
+        if (link.share > 0) {
+            usage.push_back({.link = link.link.index, .coefficient = link.share});
+        }
+    }
+    std::sort(usage.begin(), usage.end());
+    // A relay may pass a link twice.
+    std::size_t kept = 0;
+    for (const Usage& u : usage) {
+        if (kept > 0 && usage[kept - 1].link == u.link) {
+            usage[kept - 1].coefficient += u.coefficient;
+        } else {
+            usage[kept++] = u;
+        }
+    }
+    usage.resize(kept);
+    return usage;
+}
+
 // One channel per 64 KiB; across nodes no more than a NIC's share of the node's channels.
 int channels_of(const Machine& machine, const MessageShape& shape, double bytes) {
     const Node& node = machine.cluster.node;
@@ -52,25 +77,28 @@ int channels_of(const Machine& machine, const MessageShape& shape, double bytes)
 
 }  // namespace
 
-MessageShape message_shape(const Fabric& fabric, const Route& route, DeviceId from, DeviceId to) {
-    MessageShape shape;
-    shape.crosses_nodes = route.crosses_nodes;
-    shape.latency = route.latency;
-    if (!route.crosses_nodes) {
-        const std::array<DeviceId, 2> pair = {from, to};
-        shape.medium = wiring_of(fabric, pair).medium;
+MessagePath message_path(const Fabric& fabric, DeviceId from, DeviceId to) {
+    const Machine& machine = fabric.machine();
+    const Route route = fabric.rail_route(from, to);
+    MessagePath path;
+    path.shape.crosses_nodes = route.crosses_nodes;
+    path.shape.latency = route.latency;
+    if (!route.crosses_nodes && machine.cluster.node.intra != IntraNode::NvSwitch) {
+        path.shape.medium = wiring_of(fabric, std::array{from, to}).medium;
     }
-    double slowest = 0;
+    double slowest = std::numeric_limits<double>::infinity();
     for (const LinkShare& link : route.links) {
         const double capacity = fabric.links()[link.link.index].capacity.value;
         if (capacity > 0 && link.share > 0) {
-            const double rate =
-                capacity * static_cast<double>(kUnit) / static_cast<double>(link.share);
-            slowest = slowest > 0 ? std::min(slowest, rate) : rate;
+            slowest = std::min(
+                slowest, capacity * static_cast<double>(kUnit) / static_cast<double>(link.share));
         }
     }
-    shape.slowest = Bandwidth{slowest};
-    return shape;
+    path.shape.slowest = Bandwidth{std::isfinite(slowest) ? slowest : 0};
+    if (machine.fidelity != Fidelity::Ideal && machine.fidelity != Fidelity::AlphaBeta) {
+        path.usage = usage_along(route);
+    }
+    return path;
 }
 
 CollectiveTime message_time(const Machine& machine, const MessageShape& shape, Bytes bytes) {
@@ -97,43 +125,16 @@ CollectiveTime message_time(const Machine& machine, const MessageShape& shape, B
     return time;
 }
 
-std::vector<Usage> usage_of(const Fabric& fabric, const Route& route) {
-    const Fidelity fidelity = fabric.machine().fidelity;
-    std::vector<Usage> usage;
-    if (fidelity == Fidelity::Ideal || fidelity == Fidelity::AlphaBeta) {
-        return usage;
-    }
-    for (const LinkShare& link : route.links) {
-        if (link.share > 0) {
-            usage.push_back({.link = link.link.index, .coefficient = link.share});
-        }
-    }
-    std::sort(
-        usage.begin(), usage.end(), [](const Usage& a, const Usage& b) { return a.link < b.link; });
-    // A relay passes through a port twice.
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < usage.size(); ++i) {
-        if (kept > 0 && usage[kept - 1].link == usage[i].link) {
-            usage[kept - 1].coefficient += usage[i].coefficient;
-        } else {
-            usage[kept++] = usage[i];
-        }
-    }
-    usage.resize(kept);
-    return usage;
-}
-
 Transfer plan_message(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes) {
-    const Route route = fabric.rail_route(from, to);
-    const CollectiveTime time =
-        message_time(fabric.machine(), message_shape(fabric, route, from, to), bytes);
+    MessagePath path = message_path(fabric, from, to);
+    const CollectiveTime time = message_time(fabric.machine(), path.shape, bytes);
     Transfer transfer;
     if (time.variant.algorithm == Algorithm::None) {
         return transfer;
     }
     transfer.delay = time.delay;
     transfer.cap = time.cap;
-    transfer.usage = usage_of(fabric, route);
+    transfer.usage = std::move(path.usage);
     transfer.weight = time.weight;
     transfer.blocks = time.blocks;
     transfer.crosses_nodes = time.crosses_nodes;

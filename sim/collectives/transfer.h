@@ -119,14 +119,14 @@ struct MessageShape {
     Duration latency{};
     auto operator<=>(const MessageShape&) const = default;
 };
-[[nodiscard]] MessageShape message_shape(const Fabric& fabric,
-                                         const Route& route,
-                                         DeviceId from,
-                                         DeviceId to);
+struct MessagePath {
+    MessageShape shape;
+    std::vector<Usage> usage;  // sorted by link, merged; empty for ideal and alpha_beta
+};
+[[nodiscard]] MessagePath message_path(const Fabric& fabric, DeviceId from, DeviceId to);
 [[nodiscard]] CollectiveTime message_time(const Machine& machine,
                                           const MessageShape& shape,
                                           Bytes bytes);
-[[nodiscard]] std::vector<Usage> usage_of(const Fabric& fabric, const Route& route);
 [[nodiscard]] Transfer plan_message(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes);
 
 // Fidelity stepwise: the explicit schedule. Step k + 1 starts when every message of step k has arrived; a message is one

@@ -25,7 +25,22 @@ void UsageBuilder::add(LinkId link, double bytes) {
 }
 
 void UsageBuilder::add_route(int from, int to, double bytes) {
-    const Route route = fabric_->route(device(from), device(to));
+    const DeviceId a = device(from);
+    const DeviceId b = device(to);
+    if (!fabric_->node_links().has_pcie && fabric_->domain_of(a) != fabric_->domain_of(b)) {
+        // The same links as the route's, without allocating one: there are thousands per group.
+        const int nic_a = fabric_->nic_of(a);
+        const int nic_b = fabric_->nic_of(b);
+        const NicPath path =
+            fabric_->nic_path(fabric_->node_of(a), nic_a, fabric_->node_of(b), nic_b);
+        add(fabric_->nic_out(fabric_->node_of(a), nic_a), bytes);
+        for (int i = 0; i < path.count; ++i) {
+            add(path.links[static_cast<std::size_t>(i)], bytes);
+        }
+        add(fabric_->nic_in(fabric_->node_of(b), nic_b), bytes);
+        return;
+    }
+    const Route route = fabric_->route(a, b);
     for (const LinkShare& link : route.links) {
         add(link.link, bytes * static_cast<double>(link.share) / static_cast<double>(kUnit));
     }
@@ -68,9 +83,10 @@ void UsageBuilder::spread(const Layout& layout, int node, double bytes) {
     }
 }
 
-std::vector<Usage> UsageBuilder::build(double wire) const {
+std::vector<Usage> UsageBuilder::build(double wire) {
     std::sort(parts_.begin(), parts_.end());
     std::vector<Usage> usage;
+    usage.reserve(parts_.size());
     for (std::size_t i = 0; i < parts_.size();) {
         double bytes = 0;
         const std::uint32_t link = parts_[i].first;

@@ -26,7 +26,7 @@ class UsageBuilder {
 
     // wire: bytes on the wire per byte of payload. Coefficients are rounded down: a link never slows a transfer
     // because of rounding.
-    [[nodiscard]] std::vector<Usage> build(double wire) const;
+    [[nodiscard]] std::vector<Usage> build(double wire);
     [[nodiscard]] const Fabric& fabric() const { return *fabric_; }
     [[nodiscard]] bool switched() const;
 
@@ -38,7 +38,7 @@ class UsageBuilder {
 
     const Fabric* fabric_;
     std::span<const DeviceId> members_;
-    mutable std::vector<std::pair<std::uint32_t, double>> parts_;
+    std::vector<std::pair<std::uint32_t, double>> parts_;
 };
 
 }  // namespace memwall

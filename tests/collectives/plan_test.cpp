@@ -104,10 +104,8 @@ TEST_CASE("and so does every message") {
     for (const std::int64_t bytes : {1LL, 16'384LL, 16'385LL, 1'000'003LL, 333'333'333LL}) {
         for (const DeviceId to : {DeviceId{1}, DeviceId{8}, DeviceId{31}}) {
             const Transfer t = plan_message(fabric, DeviceId{0}, to, Bytes{bytes});
-            const Route route = fabric.rail_route(DeviceId{0}, to);
-            CHECK(
-                alone(fabric, t, Bytes{bytes}) ==
-                message_time(m, message_shape(fabric, route, DeviceId{0}, to), Bytes{bytes}).alone);
+            CHECK(alone(fabric, t, Bytes{bytes}) ==
+                  message_time(m, message_path(fabric, DeviceId{0}, to).shape, Bytes{bytes}).alone);
         }
     }
 }

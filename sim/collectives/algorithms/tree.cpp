@@ -207,6 +207,11 @@ std::vector<int> tree_parents(int nodes, int tree) {
 }
 
 double tree_load(int nodes) {
+    // From here on some node has two children and a parent in one tree and is a leaf of the other: 1.5 + 0.5.
+    constexpr int kFull = 16;
+    if (nodes > kFull) {
+        return 2;
+    }
     std::vector<double> out(static_cast<std::size_t>(nodes));
     for (int tree = 0; tree < 2; ++tree) {
         const std::vector<int> up = tree_parents(nodes, tree);
