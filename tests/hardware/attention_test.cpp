@@ -134,6 +134,32 @@ TEST_CASE("key heads enter through bytes only") {
           doctest::Approx(128 * 200 * 128 * 2 / 1e3).epsilon(1e-6));
 }
 
+// Gradients of q, k, v and o, and q, k, v again: three times the forward bytes.
+TEST_CASE("backward moves three times the bytes of forward") {
+    Gpu gpu = round_gpu();
+    gpu.attention_backward[Dtype::Bf16].memory = gbps(1);
+    gpu.attention_forward[Dtype::Bf16].memory = gbps(1);
+    Attention a = one_wave();
+    const double forward = in_us(time_of(gpu, a).memory);
+    a.backward = true;
+    CHECK(in_us(time_of(gpu, a).memory) == doctest::Approx(3 * forward).epsilon(1e-6));
+}
+
+TEST_CASE("the fixed part is added and the tile overhead paid per tile") {
+    Gpu gpu = round_gpu();
+    gpu.attention_forward[Dtype::Bf16].fixed = us(5);
+    CHECK(same(time_of(gpu, one_wave()).duration, us(5 + 1.75 * 4.194304)));
+    gpu.attention_forward[Dtype::Bf16].tile_overhead = us(1);
+    CHECK(same(time_of(gpu, one_wave()).duration, us(5 + 1.75 * (4.194304 + 1))));
+}
+
+// 40 tiles per SM; with half of the SMs 80, and the same tail of three quarters of a tile.
+TEST_CASE("half of the SMs held by communication double the work but not the tail") {
+    Attention a = one_wave();
+    a.heads = 4000;
+    CHECK(same(time_of(round_gpu(), a, {.blocks = 50}).duration, us(80.75 * 4.194304)));
+}
+
 TEST_CASE("one long head cannot use more than its own tiles") {
     Attention a = one_wave();
     a.heads = 1;
@@ -170,6 +196,11 @@ TEST_CASE("the flash2 constants serve flash2 only") {
     Gpu gpu = a100();
     gpu.flash2_forward.clear();
     CHECK(time_of(gpu, a).duration == cudnn.duration);
+    a.backward = true;  // 236.6 against 197 TFLOP/s where compute rules
+    const auto flash2 = time_of(a100(), a);
+    a.kind = AttentionKind::Cudnn;
+    const auto best = time_of(a100(), a);
+    CHECK(flash2.duration > best.duration);
 }
 
 // NVIDIA/cudnn-frontend benchmark/sdpa, H200, cuDNN, bf16, 64 heads of 128, 8 key heads, batch 1; nine in ten forward

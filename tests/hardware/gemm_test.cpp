@@ -160,6 +160,13 @@ TEST_CASE("a deep product with few tiles is split along k") {
     CHECK(t.duration < us(2.0 * 64 * 64 * 8192 / 1e6));
 }
 
+// Two parts of 256 x 256 write and read 2 x 256 x 256 x 8 bytes of partial sums: 1049 us at 1 GB/s, against 134 us of work.
+TEST_CASE("a product is not split where its partial sums cost more") {
+    Gpu gpu = round_gpu();
+    gpu.gemm[Dtype::Bf16].memory = gbps(1);
+    CHECK(time_of(gpu, {.m = 256, .n = 256, .k = 8192}).split == 1);
+}
+
 TEST_CASE("a part of a split product is at least 128 deep") {
     CHECK(time_of(round_gpu(), {.m = 64, .n = 64, .k = 255}).split == 1);
     CHECK(time_of(round_gpu(), {.m = 64, .n = 64, .k = 256}).split == 2);

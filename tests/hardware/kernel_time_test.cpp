@@ -96,6 +96,14 @@ TEST_CASE("fp32 products follow the datasheet peak") {
               .epsilon(1e-6));
 }
 
+TEST_CASE("the power cap follows the datasheet peak as well") {
+    Gpu gpu = a100();
+    gpu.gemm[Dtype::Bf16].sustained = tflops(100);
+    const double bf16 = in_us(kernel_time_explained(gpu, product(Dtype::Bf16)).compute);
+    CHECK(in_us(kernel_time_explained(gpu, product(Dtype::Tf32)).compute) ==
+          doctest::Approx(2 * bf16).epsilon(1e-6));
+}
+
 TEST_CASE("a GPU without tf32 runs it as fp32") {
     CHECK(kernel_time(round_gpu(), product(Dtype::Tf32)).duration ==
           kernel_time(round_gpu(), product(Dtype::Fp32)).duration);
@@ -112,7 +120,10 @@ TEST_CASE("arithmetic that a GPU lacks is named, and asking for its time is a bu
     volta.gemm.erase(Dtype::Bf16);
     volta.peak.erase(Dtype::Bf16);
     CHECK(unsupported(volta, product(Dtype::Bf16)) == "v100 has no bf16 arithmetic");
-    CHECK(unsupported(volta, attention(Dtype::Bf16)).empty());
+    volta.attention_forward[Dtype::Fp16] = volta.attention_forward[Dtype::Bf16];
+    volta.attention_forward.erase(Dtype::Bf16);
+    CHECK(unsupported(volta, attention(Dtype::Bf16)) == "v100 has no fused attention in bf16");
+    CHECK(unsupported(volta, attention(Dtype::Fp16)).empty());
 }
 
 TEST_CASE("what a GPU can do is not reported as missing") {
