@@ -98,7 +98,7 @@ LayerTrace embedding_layer(const BlockContext& c, std::int64_t vocabulary) {
     TensorIndex gradient = stream(b, c, "output_gradient");
     b.starts_with(gradient);
     if (mask) {
-        const TensorIndex before = stream(b, c, "embedding gradient");
+        const TensorIndex before = stream(b, c, "embedding sum gradient");
         b.op({.name = "embedding dropout backward",
               .pass = Pass::InputGradient,
               .kernel = MemoryBound{MemoryKind::Elementwise, c.per_token(h * (2 * c.element + 1))},

@@ -17,6 +17,11 @@ void add_once(std::vector<std::uint16_t>& list, std::uint16_t value) {
 }  // namespace
 
 TensorIndex LayerBuilder::tensor(TraceTensor t) {
+    // Trace files refer to tensors by name.
+    MW_CHECK(std::none_of(layer_.tensors.begin(),
+                          layer_.tensors.end(),
+                          [&](const TraceTensor& other) { return other.name == t.name; }),
+             "two tensors of one name: " + t.name);
     layer_.tensors.push_back(std::move(t));
     return static_cast<TensorIndex>(layer_.tensors.size() - 1);
 }

@@ -81,7 +81,7 @@ void linear_weight_gradient(LayerBuilder& b,
     const bool apart = !inside && c.shape.gradient_bytes > 0;
     const std::int64_t weights = l.in * l.out * l.batch;
     if (apart) {
-        gradient.uses = {b.tensor({.name = l.name + " gradient",
+        gradient.uses = {b.tensor({.name = l.name + " weight gradient",
                                    .bytes = Bytes(weights * c.element),
                                    .split = l.weight_split(),
                                    .memory = TensorClass::Gradients,

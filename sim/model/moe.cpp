@@ -97,20 +97,20 @@ void shared_forward(LayerBuilder& b, const BlockContext& c, MoeTensors& t, Tenso
         b, c, {.prefix = "shared ", .width = c.model.moe.shared_ffn, .rows = c.tokens}, t.normed);
     TensorIndex branch = t.shared->fc2.output;
     if (c.model.moe.shared_gate) {
-        t.gate = Linear{.name = "shared gate",
+        t.gate = Linear{.name = "shared expert gate",
                         .in = h,
                         .out = 1,
                         .module = TraceModule::Mlp,
                         .rows = c.tokens,
                         .rows_split = Split::Sequence};
-        t.gate_output = b.tensor({.name = "shared gate output",
+        t.gate_output = b.tensor({.name = "shared expert gate output",
                                   .bytes = c.activations(1),
                                   .split = Split::Sequence,
                                   .module = TraceModule::Mlp});
         linear_forward(b, c, *t.gate, {{t.normed}, {*t.gate_output}});
         const TensorIndex gated = stream_tensor(b, c, "shared gated output");
         elementwise(b,
-                    "shared gate multiply",
+                    "shared expert gate multiply",
                     Pass::Forward,
                     c.activations(2 * h + 1),
                     {{branch, *t.gate_output}, {gated}});
@@ -130,20 +130,21 @@ TensorIndex shared_backward(LayerBuilder& b,
     if (!t.gate) {
         return mlp_backward(b, c, *t.shared, gradient);
     }
-    const TensorIndex dgate = b.tensor(
-        {.name = "shared gate gradient", .bytes = c.activations(1), .split = Split::Sequence});
+    const TensorIndex dgate = b.tensor({.name = "shared expert gate gradient",
+                                        .bytes = c.activations(1),
+                                        .split = Split::Sequence});
     const TensorIndex dbranch = stream_tensor(b, c, "shared output gradient");
     elementwise(b,
-                "shared gate multiply backward",
+                "shared expert gate multiply backward",
                 Pass::InputGradient,
                 c.activations(3 * h + 2),
                 {{gradient, *t.gate_output, t.shared->fc2.output}, {dbranch, dgate}});
-    const TensorIndex through_gate = stream_tensor(b, c, "shared gate input gradient");
+    const TensorIndex through_gate = stream_tensor(b, c, "shared expert gate input gradient");
     linear_input_gradient(b, c, *t.gate, {{dgate}, {through_gate}});
     linear_weight_gradient(b, c, *t.gate, {{dgate, t.normed}, {}});
     const TensorIndex result = mlp_backward(b, c, *t.shared, dbranch);
     elementwise(b,
-                "shared gate gradient add",
+                "shared expert gate gradient add",
                 Pass::InputGradient,
                 c.activations(3 * h),
                 {{through_gate, result}, {}});

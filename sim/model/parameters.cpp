@@ -192,9 +192,11 @@ std::vector<ParameterTensor> moe_parameters(const Model& model, bool fused) {
     if (moe.shared_ffn > 0) {
         add_mlp(list, model, "shared ", moe.shared_ffn, fused);
         if (moe.shared_gate) {
-            add_matrix(
-                list,
-                {.name = "shared gate", .rows = 1, .columns = model.hidden, .split = Split::None});
+            add_matrix(list,
+                       {.name = "shared expert gate",
+                        .rows = 1,
+                        .columns = model.hidden,
+                        .split = Split::None});
         }
     }
     return list;
