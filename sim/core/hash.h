@@ -39,14 +39,14 @@ class Hasher {
         }
         return add(v == 0 ? std::uint64_t{0} : std::bit_cast<std::uint64_t>(v));
     }
-    constexpr Hasher& add(Duration v) { return add(static_cast<std::int64_t>(v.count())); }
+    constexpr Hasher& add(Duration v) { return add(v.count()); }
     constexpr Hasher& add(Time v) { return add(v.time_since_epoch()); }
     template <class T, class R>
     constexpr Hasher& add(Quantity<T, R> v) {
         return add(v.value);
     }
     constexpr Hasher& add(std::string_view text) {
-        add(static_cast<std::uint64_t>(text.size()));
+        add(std::uint64_t{text.size()});
         std::uint64_t word = 0;
         int filled = 0;
         for (const char c : text) {
