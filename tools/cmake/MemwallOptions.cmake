@@ -1,4 +1,5 @@
-# Compiler settings of all our targets, and the two functions that declare them.
+# Compiler settings of all our targets, and the functions that declare them.
+include(GNUInstallDirs)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -37,7 +38,8 @@ if(MEMWALL_FUZZ)
     target_compile_options(memwall_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(MEMWALL_SANITIZE)
-    target_compile_options(memwall_options INTERFACE -fsanitize=${MEMWALL_SANITIZE} -fno-omit-frame-pointer)
+    target_compile_options(memwall_options INTERFACE
+        -fsanitize=${MEMWALL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(memwall_options INTERFACE -fsanitize=${MEMWALL_SANITIZE})
 endif()
 
@@ -48,6 +50,10 @@ function(memwall_room name)
     add_library(${target} STATIC ${ARG_SOURCES})
     add_library(memwall::${name} ALIAS ${target})
     target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:memwall_options> ${ARG_LIBRARIES} PRIVATE ${ARG_PRIVATE_LIBRARIES})
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:include/memwall>)
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    install(TARGETS ${target} EXPORT memwall ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
     foreach(room IN LISTS ARG_ROOMS)
         target_link_libraries(${target} PUBLIC memwall_${room})
     endforeach()
