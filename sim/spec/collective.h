@@ -6,7 +6,14 @@
 
 namespace memwall {
 
-enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, ReduceScatter, Broadcast, AllToAll, Barrier };
+enum class CollectiveKind : std::uint8_t {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    Broadcast,
+    AllToAll,
+    Barrier
+};
 
 // The kinds of process groups. A rank is in at most one group of each role.
 // Rank order, innermost first: tp, cp, dp, pp. "Dp" holds the ranks that hold the same shard of the weights (dp x cp).

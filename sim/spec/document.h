@@ -14,9 +14,10 @@ struct DocEntry;
 struct DocNode {
     enum class Kind : unsigned char { Null, Scalar, Sequence, Map } kind = Kind::Null;
     Place place;
-    std::string scalar;             // as written, without quotes
-    bool quoted = false;            // a quoted scalar is a string, never a number
-    std::vector<DocNode> items;     // Sequence
+    std::string scalar;          // as written, without quotes
+    bool quoted = false;         // a quoted scalar is a string, never a number
+    bool unresolved = false;     // Null: a reference that could not be followed, already reported
+    std::vector<DocNode> items;  // Sequence
     std::vector<DocEntry> entries;  // Map, in file order, keys unique
 
     [[nodiscard]] const DocNode* find(std::string_view key) const;

@@ -30,8 +30,9 @@ Bytes attention_bytes(const Attention& a) {
 Flops flops_of(const Kernel& kernel) {
     return std::visit(Overloaded{
                           [](const Gemm& g) {
-                              return Flops(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                                           static_cast<double>(g.k) * static_cast<double>(g.batch));
+                              return Flops(2.0 * static_cast<double>(g.m) *
+                                           static_cast<double>(g.n) * static_cast<double>(g.k) *
+                                           static_cast<double>(g.batch));
                           },
                           [](const Attention& a) { return attention_flops(a); },
                           [](const MemoryBound&) { return Flops(0); },
@@ -42,19 +43,20 @@ Flops flops_of(const Kernel& kernel) {
 }
 
 Bytes hbm_bytes_of(const Kernel& kernel) {
-    return std::visit(Overloaded{
-                          [](const Gemm& g) {
-                              const double in = bytes_per_element(g.dtype);
-                              const double each = static_cast<double>(g.m * g.k + g.k * g.n) * in +
-                                                  static_cast<double>(g.m * g.n) * g.output_bytes;
-                              return Bytes(static_cast<std::int64_t>(each * static_cast<double>(g.batch)));
-                          },
-                          [](const Attention& a) { return attention_bytes(a); },
-                          [](const MemoryBound& m) { return m.bytes; },
-                          [](const Copy& c) { return c.bytes; },
-                          [](const Measured&) { return Bytes(0); },
-                      },
-                      kernel);
+    return std::visit(
+        Overloaded{
+            [](const Gemm& g) {
+                const double in = bytes_per_element(g.dtype);
+                const double each = static_cast<double>(g.m * g.k + g.k * g.n) * in +
+                                    static_cast<double>(g.m * g.n) * g.output_bytes;
+                return Bytes(static_cast<std::int64_t>(each * static_cast<double>(g.batch)));
+            },
+            [](const Attention& a) { return attention_bytes(a); },
+            [](const MemoryBound& m) { return m.bytes; },
+            [](const Copy& c) { return c.bytes; },
+            [](const Measured&) { return Bytes(0); },
+        },
+        kernel);
 }
 
 }  // namespace memwall

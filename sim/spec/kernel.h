@@ -21,7 +21,8 @@ struct Gemm {
     std::int64_t batch = 1;  // batched or grouped: products of equal size
     Dtype dtype = Dtype::Bf16;
     GemmRole role = GemmRole::Forward;
-    double output_bytes = 2;  // per element: 2 = bf16; 4 = fp32 or bf16 accumulated; 8 = fp32 accumulated in place
+    double output_bytes =
+        2;  // per element: 2 = bf16; 4 = fp32 or bf16 accumulated; 8 = fp32 accumulated in place
     auto operator<=>(const Gemm&) const = default;
 };
 

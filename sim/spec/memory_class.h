@@ -12,17 +12,27 @@ enum class TensorClass : std::uint8_t {
     Gradients,
     OptimizerStates,
     Activations,
-    Recompute,         // activations of the layer that is being replayed for backward
+    Recompute,  // activations of the layer that is being replayed for backward
     LogitsLoss,
     GatheredShards,
     GradientBuckets,
     CommunicationBuffers,
-    Workspaces,        // cuBLAS and library workspaces inside the allocator, dummy weight gradients
-    Context,           // outside the allocator: CUDA context, NCCL, driver
+    Workspaces,  // cuBLAS and library workspaces inside the allocator, dummy weight gradients
+    Context,     // outside the allocator: CUDA context, NCCL, driver
 };
 inline constexpr int kTensorClasses = 12;
 inline constexpr std::array<std::string_view, kTensorClasses> kTensorClassNames = {
-    "parameters",      "master_weights",   "gradients",             "optimizer_states", "activations", "recompute",
-    "logits_loss",     "gathered_shards",  "gradient_buckets",      "communication_buffers", "workspaces", "context"};
+    "parameters",
+    "master_weights",
+    "gradients",
+    "optimizer_states",
+    "activations",
+    "recompute",
+    "logits_loss",
+    "gathered_shards",
+    "gradient_buckets",
+    "communication_buffers",
+    "workspaces",
+    "context"};
 
 }  // namespace memwall

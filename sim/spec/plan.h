@@ -18,15 +18,24 @@ enum class Routing : std::uint8_t { Even, Ecmp };
 enum class CollectiveLaw : std::uint8_t { Steps, Nccl };
 enum class NodeOrder : std::uint8_t { Block, Cyclic };
 enum class AttentionFlops : std::uint8_t { Full, Causal };
+enum class RankAxis : std::uint8_t { Tp, Cp, Dp, Pp };
 
 struct Straggler {
     int rank = 0;
     double slower = 0;  // 0.1 = every kernel takes 10 % longer
 };
 
+// A link of the fabric that carries less than it should.
+struct LinkEvent {
+    std::string link;     // its two ends, such as "leaf3/spine1"
+    double capacity = 1;  // share that is left, > 0
+};
+
 struct Machine {
     Cluster cluster;
-    int nodes = 0;
+    int nodes = 0;  // of all jobs together
+    std::vector<RankAxis> rank_order = {
+        RankAxis::Tp, RankAxis::Cp, RankAxis::Dp, RankAxis::Pp};  // innermost first
     NodeOrder node_order = NodeOrder::Block;
     Fidelity fidelity = Fidelity::Fluid;
     Routing routing = Routing::Even;
@@ -34,6 +43,7 @@ struct Machine {
     std::string algorithm;  // empty = the library's choice; else never silently replaced
     bool interference = true;
     std::vector<Straggler> stragglers;
+    std::vector<LinkEvent> link_events;
 };
 
 // The strategy with every degree known.
@@ -58,20 +68,34 @@ struct ChunkLayout {
 };
 
 struct Job {
+    std::string name;
     Model model;
-    std::string trace_file;       // a workload trace instead of a model; empty = built from the model
+    std::string trace_file;  // a workload trace instead of a model; empty = built from the model
     std::int64_t sequence = 0;
     std::int64_t padded_vocabulary = 0;
     Batch batch;
-    std::int64_t micro_batches = 0;  // m: per step and data-parallel rank
-    Parallel parallel;               // as chosen
-    Degrees degrees;                 // as derived
+    std::int64_t micro_batches = 0;                // m: per step and data-parallel rank
+    Parallel parallel;                             // as chosen
+    Degrees degrees;                               // as derived
     std::vector<std::vector<ChunkLayout>> stages;  // [stage][chunk]
     Training training;
     Stack stack;
     AttentionFlops attention_flops = AttentionFlops::Full;
-    int first_node = 0;              // where the job sits on the machine
+    int first_node = 0;  // where the job sits on the machine
+    int nodes = 0;
     Duration start{};
+};
+
+// Ranks first..last, both included.
+struct RankRange {
+    int first = 0;
+    int last = 0;
+};
+
+// A timeline to be written beside the result.
+struct TraceOptions {
+    std::string file;
+    std::vector<RankRange> ranks;  // empty = one rank of each class
 };
 
 struct RunOptions {
@@ -79,12 +103,14 @@ struct RunOptions {
     bool fold = true;
     bool coalesce = true;
     std::uint64_t seed = 1;
+    std::optional<TraceOptions> trace;
 };
 
 // A published figure printed beside the prediction; never read by the model.
 struct Published {
     std::string figure;
-    double value = 0;  // in the figure's JSON unit (step_time_s, tflops_per_gpu_hardware, peak_memory_bytes, ...)
+    double value =
+        0;  // in the figure's JSON unit (step_time_s, tflops_per_gpu_hardware, peak_memory_bytes, ...)
     std::string source;
     bool same_configuration = false;
 };
@@ -92,9 +118,15 @@ struct Published {
 // A condition that makes `memwall run` exit 1 when it does not hold, such as "step_time < 30s" or "fits".
 struct CheckExpression {
     std::string text;
-    std::string figure;      // JSON name of the figure
-    enum class Relation : std::uint8_t { Holds, Less, LessEqual, Greater, GreaterEqual } relation = Relation::Holds;
-    double value = 0;        // in the figure's JSON unit
+    std::string figure;  // JSON name of the figure
+    enum class Relation : std::uint8_t {
+        Holds,
+        Less,
+        LessEqual,
+        Greater,
+        GreaterEqual
+    } relation = Relation::Holds;
+    double value = 0;  // in the figure's JSON unit
 };
 
 struct Plan {

@@ -17,49 +17,53 @@ enum class P2pKind : std::uint8_t {
 };
 
 struct StackHost {
-    Duration kernel_launch{};       // host time of one kernel launch, framework included
+    Duration kernel_launch{};  // host time of one kernel launch, framework included
     Duration collective_launch{};
-    Duration micro_batch{};         // extra per micro-batch (data loading share, schedule code)
-    Duration step{};                // extra per step (data loading, logging, optimizer bookkeeping)
+    Duration micro_batch{};  // extra per micro-batch (data loading share, schedule code)
+    Duration step{};         // extra per step (data loading, logging, optimizer bookkeeping)
     bool drain_each_micro_batch = false;  // the host waits for the GPU once per micro-batch
 };
 
 struct StackKernels {
     AttentionImplementation attention = AttentionImplementation::Unfused;
     LossImplementation loss = LossImplementation::Unfused;
-    bool fused_softmax = true;          // scale + mask + softmax in one kernel
+    bool fused_softmax = true;  // scale + mask + softmax in one kernel
     bool fused_bias_activation = true;
     bool fused_bias_dropout_add = true;
     bool fused_norm = true;
     bool fused_rotary = true;
     bool fused_optimizer = true;
-    bool fused_projections = true;      // q, k, v in one product, gate and up in one
+    bool fused_projections = true;  // q, k, v in one product, gate and up in one
     // Unfused loss: one fp32 copy of the logits worked on in place (Megatron); else log-softmax and both of its gradients
     // are tensors of their own (PyTorch).
     bool loss_in_place = true;
-    double loss_gradient_bytes = 0;     // fused loss: per logit, of a separate gradient; 0 = it overwrites the logits
-    bool fused_gradient_accumulation = true;  // weight gradient accumulates into the fp32/fp16 buffer inside the GEMM
-    double optimizer_bytes_per_parameter = 0; // traffic; 0 = derived from the precision policy
-    double cross_entropy_forward_bytes = 0;   // per logit; 0 = derived from the loss implementation
+    double loss_gradient_bytes =
+        0;  // fused loss: per logit, of a separate gradient; 0 = it overwrites the logits
+    bool fused_gradient_accumulation =
+        true;  // weight gradient accumulates into the fp32/fp16 buffer inside the GEMM
+    double optimizer_bytes_per_parameter = 0;  // traffic; 0 = derived from the precision policy
+    double cross_entropy_forward_bytes = 0;  // per logit; 0 = derived from the loss implementation
     double cross_entropy_backward_bytes = 0;
 };
 
 struct StackOverlap {
-    bool tp_backward_all_reduce = false;  // input-gradient all-reduce behind the weight-gradient GEMM
-    bool gradient_reduce = false;         // buckets behind backward
-    bool parameter_gather = false;        // ZeRO/FSDP gathers ahead of use
+    bool tp_backward_all_reduce =
+        false;                      // input-gradient all-reduce behind the weight-gradient GEMM
+    bool gradient_reduce = false;   // buckets behind backward
+    bool parameter_gather = false;  // ZeRO/FSDP gathers ahead of use
     P2pKind p2p = P2pKind::Batched;
-    bool p2p_scatter_gather = false;      // each tp rank sends 1/tp, all-gather in the node
+    bool p2p_scatter_gather = false;  // each tp rank sends 1/tp, all-gather in the node
 };
 
 struct StackInterference {
-    bool enabled = true;                  // communication blocks take SMs from compute
-    double cross_node_share = 1;          // share of a transfer's blocks that are busy when it crosses nodes
+    bool enabled = true;  // communication blocks take SMs from compute
+    double cross_node_share =
+        1;  // share of a transfer's blocks that are busy when it crosses nodes
 };
 
 struct StackMemory {
-    Bytes workspaces;                     // library workspaces inside the allocator
-    Bytes context;                        // CUDA context and driver, outside the allocator
+    Bytes workspaces;  // library workspaces inside the allocator
+    Bytes context;     // CUDA context and driver, outside the allocator
     Bytes nccl_per_communicator;
     bool dummy_weight_gradients = false;  // TE keeps one dummy per distinct weight shape
     bool fp32_gradients = false;          // main_grad in fp32
@@ -76,7 +80,7 @@ struct Stack {
     StackMemory memory;
     std::int64_t vocabulary_multiple = 128;  // padded to a multiple of this x tp; 1 = not padded
     std::string nccl_version;
-    bool ragged_interleaving = false;        // interleaved schedules with m mod p != 0
+    bool ragged_interleaving = false;  // interleaved schedules with m mod p != 0
 };
 
 }  // namespace memwall

@@ -15,6 +15,10 @@ enum class ShardingKind : std::uint8_t { None, Zero1, Zero2, Zero3, Fsdp, Hsdp }
 enum class StageLayoutKind : std::uint8_t { Even, EmbeddingAndHeadAsLayers, Explicit };
 enum class RecomputeKind : std::uint8_t { None, Selective, Full };
 enum class RecomputeModule : std::uint8_t { AttentionCore, Mlp, Norm };
+enum class ContextKind : std::uint8_t {
+    Ring,
+    AllToAll
+};  // how context-parallel ranks exchange keys and values
 enum class OptimizerKind : std::uint8_t { Adam, AdamW, AdamWFused, Sgd };
 
 struct StageLayout {
@@ -27,7 +31,7 @@ struct Sharding {
     std::optional<int> shard;      // ranks that hold one copy of the states; default: dp (x cp)
     std::optional<int> replicate;  // shard x replicate = dp
     std::string unit = "block";
-    int prefetch = 1;              // units gathered ahead
+    int prefetch = 1;  // units gathered ahead
     bool reshard_after_forward = true;
     bool sync_every_micro_batch = true;
 };
@@ -42,6 +46,8 @@ struct Parallel {
     std::optional<int> tp = 1, pp = 1, cp = 1, dp;
     int vpp = 1;
     int ep = 1;
+    int etp = 1;  // tensor parallelism inside experts
+    ContextKind cp_kind = ContextKind::Ring;
     bool sequence_parallel = false;
     Schedule schedule = Schedule::OneForwardOneBackward;
     StageLayout stage_layout;

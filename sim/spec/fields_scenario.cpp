@@ -1,0 +1,280 @@
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "sim/spec/fields_machine.h"
+#include "sim/spec/fields_work.h"
+#include "sim/spec/figure.h"
+
+namespace memwall {
+namespace {
+
+bool read_whole(std::string_view text, int& value) {
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return failed == std::errc() && end == text.data() + text.size() && value >= 0;
+}
+
+// `64..71`, or `0` for a range of one.
+struct RangeForm : TextForm {
+    RangeForm(int& from, int& to) : first(from), last(to) {}
+    Problem read(const std::string& text) override {
+        const std::size_t dots = text.find("..");
+        const std::string_view view = text;
+        const bool good = dots == std::string::npos
+                              ? read_whole(view, first) && read_whole(view, last)
+                              : read_whole(view.substr(0, dots), first) &&
+                                    read_whole(view.substr(dots + 2), last);
+        if (!good) {
+            return {fmt::format("'{}' is not a range", text), ""};
+        }
+        return first <= last ? Problem{}
+                             : Problem{fmt::format("the range {} ends before it begins", text), ""};
+    }
+    [[nodiscard]] std::string write() const override {
+        return first == last ? fmt::format("{}", first) : fmt::format("{}..{}", first, last);
+    }
+    [[nodiscard]] std::string wanted() const override {
+        return "a range such as 64..71, both ends included";
+    }
+    int& first;
+    int& last;
+};
+
+// Only the word `none`, or a map.
+struct NoneForm : TextForm {
+    Problem read(const std::string& text) override {
+        return text == "none" ? Problem{}
+                              : Problem{fmt::format("'{}' is neither none nor a map", text), ""};
+    }
+    [[nodiscard]] std::string write() const override { return "none"; }
+    [[nodiscard]] std::string wanted() const override {
+        return "none, or {file: step.json.gz, ranks: [0, 64..71]}";
+    }
+};
+
+struct CheckForm : TextForm {
+    explicit CheckForm(CheckExpression& target) : check(target) {}
+    Problem read(const std::string& text) override { return read_check(text, check); }
+    [[nodiscard]] std::string write() const override { return check.text; }
+    [[nodiscard]] std::string wanted() const override {
+        return "`fits`, or a figure compared with a value: `step_time < 30s`";
+    }
+    CheckExpression& check;
+};
+
+struct FigureName : TextForm {
+    explicit FigureName(std::string& target) : name(target) {}
+    Problem read(const std::string& text) override {
+        const Figure* figure = find_figure(text);
+        if (figure == nullptr) {
+            return unknown_figure(text);
+        }
+        name = figure->json;
+        return {};
+    }
+    [[nodiscard]] std::string write() const override { return name; }
+    [[nodiscard]] std::string wanted() const override {
+        return "a figure of the report, such as step_time_s";
+    }
+    std::string& name;
+};
+
+struct FigureValue : TextForm {
+    FigureValue(const std::string& figure_name, double& target)
+        : figure(find_figure(figure_name)), value(target) {}
+    Problem read(const std::string& text) override {
+        return figure == nullptr ? Problem{} : read_figure_value(*figure, text, value);
+    }
+    [[nodiscard]] std::string write() const override {
+        return figure == nullptr ? "" : write_figure_value(*figure, value);
+    }
+    [[nodiscard]] std::string wanted() const override {
+        return "the figure's value with its unit, such as 31.5s or 140TFLOPS";
+    }
+    const Figure* figure;
+    double& value;
+};
+
+// What breaks the symmetry of the machine: `straggler: {...}`, or `link: ..., capacity: ...`.
+struct Event {
+    bool is_link = false;
+    Straggler straggler;
+    LinkEvent link;
+};
+
+void describe(Fields& f, Event& v) {
+    if (f.has("link", v.is_link)) {
+        v.is_link = true;
+        f.leaf("link", v.link.link, kRequired);
+        f.leaf("capacity", v.link.capacity, kRequired | kPositive | kShare);
+    } else if (f.enter("straggler", true, kRequired, {})) {
+        f.leaf("rank", v.straggler.rank, kRequired | kNonNegative);
+        f.leaf("slower", v.straggler.slower, kRequired | kNonNegative);
+        f.leave();
+    }
+}
+
+void describe_events(Fields& f, Machine& machine) {
+    std::vector<Event> events;
+    for (const Straggler& straggler : machine.stragglers) {
+        events.push_back({false, straggler, {}});
+    }
+    for (const LinkEvent& link : machine.link_events) {
+        events.push_back({true, {}, link});
+    }
+    f.list("events", events);
+    machine.stragglers.clear();
+    machine.link_events.clear();
+    for (Event& event : events) {
+        if (event.is_link) {
+            machine.link_events.push_back(std::move(event.link));
+        } else {
+            machine.stragglers.push_back(event.straggler);
+        }
+    }
+}
+
+void describe_machine(Fields& f, Machine& machine, int& nodes) {
+    if (!f.enter("machine", true, kRequired, {})) {
+        return;
+    }
+    f.map("cluster", machine.cluster, kRequired);
+    f.leaf("nodes", nodes, kRequired | kPositive);
+    if (f.enter("placement", true, 0, "nodes")) {
+        f.list("order", machine.rank_order);
+        f.leaf("nodes", machine.node_order);
+        f.leave();
+    }
+    if (f.enter("network", true, 0, "fidelity")) {
+        f.leaf("fidelity", machine.fidelity);
+        f.leaf("routing", machine.routing);
+        f.leaf("law", machine.law);
+        f.leaf("algorithm", machine.algorithm);
+        f.leaf("interference", machine.interference);
+        f.leave();
+    }
+    describe_events(f, machine);
+    f.leave();
+}
+
+void describe_workload(Fields& f, Job& job) {
+    if (!f.enter("workload", true, kRequired, {})) {
+        return;
+    }
+    const bool trace = f.has("trace", !job.trace_file.empty());
+    if (trace) {
+        f.leaf("trace", job.trace_file, kRequired);
+        f.leaf("sequence", job.sequence, kNonNegative);
+    } else {
+        f.map("model", job.model, kRequired);
+        f.leaf("sequence", job.sequence, kRequired | kPositive);
+    }
+    f.leaf("attention_flops", job.attention_flops);
+    f.leave();
+}
+
+void describe_job(Fields& f, Job& job) {
+    describe_workload(f, job);
+    f.map("batch", job.batch, kRequired);
+    f.map("parallel", job.parallel);
+    f.map("training", job.training);
+    f.map("stack", job.stack, kRequired);
+}
+
+void describe_background(Fields& f, std::vector<Job>& jobs) {
+    const std::optional<std::size_t> count = f.enter_list("background", jobs.size() - 1, 0);
+    if (!count) {
+        return;
+    }
+    jobs.resize(*count + 1);
+    for (std::size_t i = 0; i < *count; ++i) {
+        Job& job = jobs[i + 1];
+        if (!f.enter(Key(i), true, 0, {})) {
+            continue;
+        }
+        if (f.enter("scenario", true, kRequired, {})) {
+            f.leaf("name", job.name);
+            describe_job(f, job);
+            f.leave();
+        }
+        int last = job.first_node + std::max(job.nodes, 1) - 1;
+        RangeForm range(job.first_node, last);
+        f.leaf("nodes", range, kRequired);
+        job.nodes = last - job.first_node + 1;
+        f.leaf("start", job.start, kNonNegative);
+        f.leave();
+    }
+    f.leave();
+}
+
+void describe_trace(Fields& f, RunOptions& run) {
+    const Shape shape = f.shape("trace", run.trace ? Shape::Map : Shape::Scalar);
+    if (shape != Shape::Map) {
+        NoneForm none;
+        f.leaf("trace", none);
+        return;
+    }
+    if (!run.trace) {
+        run.trace.emplace();
+    }
+    if (!f.enter("trace", true, 0, {})) {
+        return;
+    }
+    f.leaf("file", run.trace->file, kRequired);
+    std::vector<RankRange>& ranks = run.trace->ranks;
+    if (const std::optional<std::size_t> count = f.enter_list("ranks", ranks.size(), 0)) {
+        ranks.resize(*count);
+        for (std::size_t i = 0; i < *count; ++i) {
+            RangeForm range(ranks[i].first, ranks[i].last);
+            f.leaf(Key(i), range);
+        }
+        f.leave();
+    }
+    f.leave();
+}
+
+void describe_checks(Fields& f, std::vector<CheckExpression>& checks) {
+    const std::optional<std::size_t> count = f.enter_list("checks", checks.size(), 0);
+    if (!count) {
+        return;
+    }
+    checks.resize(*count);
+    for (std::size_t i = 0; i < *count; ++i) {
+        CheckForm check(checks[i]);
+        f.leaf(Key(i), check);
+    }
+    f.leave();
+}
+
+}  // namespace
+
+void describe(Fields& f, RunOptions& v) {
+    f.leaf("steps", v.steps, kPositive);
+    f.leaf("fold", v.fold);
+    f.leaf("coalesce", v.coalesce);
+    f.leaf("seed", v.seed);
+    describe_trace(f, v);
+}
+
+void describe(Fields& f, Published& v) {
+    FigureName name(v.figure);
+    f.leaf("figure", name, kRequired);
+    FigureValue value(v.figure, v.value);
+    f.leaf("value", value, kRequired);
+    f.leaf("source", v.source, kRequired);
+    f.leaf("same_configuration", v.same_configuration);
+}
+
+void describe(Fields& f, Plan& v) {
+    f.keep("schema");
+    f.leaf("name", v.name);
+    f.leaf("about", v.about);
+    describe_machine(f, v.machine, v.jobs.front().nodes);
+    describe_job(f, v.jobs.front());
+    describe_background(f, v.jobs);
+    f.map("run", v.run);
+    f.list("published", v.published);
+    describe_checks(f, v.checks);
+}
+
+}  // namespace memwall

@@ -1,0 +1,68 @@
+#include "sim/spec/fields_work.h"
+
+namespace memwall {
+
+void describe(Fields& f, StackHost& v) {
+    f.leaf("kernel_launch", v.kernel_launch, kRequired | kNonNegative);
+    f.leaf("collective_launch", v.collective_launch, kNonNegative);
+    f.leaf("micro_batch", v.micro_batch, kNonNegative);
+    f.leaf("step", v.step, kNonNegative);
+    f.leaf("drain_each_micro_batch", v.drain_each_micro_batch);
+}
+
+void describe(Fields& f, StackKernels& v) {
+    f.leaf("attention", v.attention);
+    f.leaf("loss", v.loss);
+    f.leaf("fused_softmax", v.fused_softmax);
+    f.leaf("fused_bias_activation", v.fused_bias_activation);
+    f.leaf("fused_bias_dropout_add", v.fused_bias_dropout_add);
+    f.leaf("fused_norm", v.fused_norm);
+    f.leaf("fused_rotary", v.fused_rotary);
+    f.leaf("fused_optimizer", v.fused_optimizer);
+    f.leaf("fused_projections", v.fused_projections);
+    f.leaf("loss_in_place", v.loss_in_place);
+    f.leaf("loss_gradient_bytes", v.loss_gradient_bytes, kNonNegative);
+    f.leaf("fused_gradient_accumulation", v.fused_gradient_accumulation);
+    f.leaf("optimizer_bytes_per_parameter", v.optimizer_bytes_per_parameter, kNonNegative);
+    f.leaf("cross_entropy_forward_bytes", v.cross_entropy_forward_bytes, kNonNegative);
+    f.leaf("cross_entropy_backward_bytes", v.cross_entropy_backward_bytes, kNonNegative);
+}
+
+void describe(Fields& f, StackOverlap& v) {
+    f.leaf("tp_backward_all_reduce", v.tp_backward_all_reduce);
+    f.leaf("gradient_reduce", v.gradient_reduce);
+    f.leaf("parameter_gather", v.parameter_gather);
+    f.leaf("p2p", v.p2p);
+    f.leaf("p2p_scatter_gather", v.p2p_scatter_gather);
+}
+
+void describe(Fields& f, StackInterference& v) {
+    f.leaf("enabled", v.enabled);
+    f.leaf("cross_node_share", v.cross_node_share, kShare);
+}
+
+void describe(Fields& f, StackMemory& v) {
+    f.leaf("workspaces", v.workspaces, kNonNegative);
+    f.leaf("context", v.context, kNonNegative);
+    f.leaf("nccl_per_communicator", v.nccl_per_communicator, kNonNegative);
+    f.leaf("dummy_weight_gradients", v.dummy_weight_gradients);
+    f.leaf("fp32_gradients", v.fp32_gradients);
+    f.leaf("reserved_over_dynamic", v.reserved_over_dynamic, kNonNegative);
+}
+
+void describe(Fields& f, Stack& v) {
+    f.leaf("name", v.name, kRequired);
+    f.keep("about");
+    f.leaf("framework", v.framework);
+    f.map("host", v.host, kRequired);
+    f.map("kernels", v.kernels);
+    f.map("overlap", v.overlap);
+    f.map("interference", v.interference);
+    f.map("memory", v.memory);
+    f.leaf("vocabulary_multiple", v.vocabulary_multiple, kPositive);
+    f.leaf("nccl_version", v.nccl_version);
+    f.leaf("ragged_interleaving", v.ragged_interleaving);
+    f.keep("sources");
+}
+
+}  // namespace memwall

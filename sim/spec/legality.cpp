@@ -1,0 +1,338 @@
+#include "sim/spec/legality.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace memwall {
+
+Place place_at(const DocNode& document, std::string_view path) {
+    const DocNode* node = &document;
+    while (!path.empty()) {
+        const std::size_t dot = path.find('.');
+        const DocNode* next = node->find(path.substr(0, dot));
+        if (next == nullptr) {
+            const DocNode* bare = node->find("");  // a value that stands for one key of a map
+            return bare != nullptr ? bare->place : node->place;
+        }
+        node = next;
+        path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+    }
+    return node->place;
+}
+
+Place JobCheck::at(std::string_view path) const {
+    return place_at(document, path);
+}
+
+Diagnostic& JobCheck::error(const char* code, std::string_view path, std::string text) const {
+    return diagnostics.error(code, at(path), std::move(text));
+}
+
+Diagnostic& JobCheck::warning(const char* code, std::string_view path, std::string text) const {
+    return diagnostics.warning(code, at(path), std::move(text));
+}
+
+std::string divisors_of(std::int64_t n, std::int64_t limit) {
+    std::string text;
+    int count = 0;
+    for (std::int64_t d = 1; d <= std::min(n, limit) && d <= 1'000'000 && count < 12; ++d) {
+        if (n % d == 0) {
+            text += (count == 0 ? "" : ", ") + std::to_string(d);
+            ++count;
+        }
+    }
+    return text;
+}
+
+std::int64_t product(std::int64_t a, std::int64_t b) {
+    constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+    return a > 0 && b > kMax / a ? kMax : a * b;
+}
+
+namespace {
+
+struct SizeLimit {
+    const char* path;
+    std::int64_t value;
+    std::int64_t limit;
+};
+
+int nvlink_domain(const Node& node) {
+    return node.intra == IntraNode::PcieTree ? 1 : node.gpus * node.nodes_per_nvlink_domain;
+}
+
+void check_kv_heads(const JobCheck& check, int tp) {
+    const std::int64_t kv = check.job.model.kv_heads;
+    if (kv % tp == 0) {
+        return;
+    }
+    if (tp % kv == 0) {
+        Diagnostic& warning = check.warning(
+            "W0313",
+            "parallel.tp",
+            fmt::format("tp {} exceeds {} kv heads: each is held by {} ranks", tp, kv, tp / kv));
+        warning.notes.push_back({check.at("workload.model.kv_heads"), "kv_heads is given here"});
+        return;
+    }
+    Diagnostic& error = check.error(
+        "E0313",
+        "parallel.tp",
+        fmt::format("tp {} neither divides {} kv heads nor is a multiple of them", tp, kv));
+    error.notes.push_back({check.at("workload.model.kv_heads"), "kv_heads is given here"});
+    error.hint = fmt::format("divisors of {}: {}", kv, divisors_of(kv, kv));
+}
+
+}  // namespace
+
+// Beyond these no machine goes; they keep every later product within 64 bits and every list within memory.
+void check_sizes(const JobCheck& check) {
+    const Job& job = check.job;
+    const std::array limits = {
+        SizeLimit{"workload.model.layers", job.model.layers, 100'000},
+        SizeLimit{"workload.model.hidden", job.model.hidden, std::int64_t{1} << 24},
+        SizeLimit{"workload.model.heads", job.model.heads, std::int64_t{1} << 20},
+        SizeLimit{"workload.model.kv_heads", job.model.kv_heads, std::int64_t{1} << 20},
+        SizeLimit{"workload.model.head_dim", job.model.head_dim, std::int64_t{1} << 20},
+        SizeLimit{"workload.model.ffn", job.model.ffn, std::int64_t{1} << 26},
+        SizeLimit{"workload.model.vocabulary", job.model.vocabulary, std::int64_t{1} << 28},
+        SizeLimit{"workload.model.positions", job.model.positions, std::int64_t{1} << 30},
+        SizeLimit{"workload.model.moe.experts", job.model.moe.experts, std::int64_t{1} << 16},
+        SizeLimit{"workload.model.moe.ffn", job.model.moe.ffn, std::int64_t{1} << 26},
+        SizeLimit{"workload.sequence", job.sequence, std::int64_t{1} << 26},
+        SizeLimit{"batch.micro", job.batch.micro, std::int64_t{1} << 20},
+        SizeLimit{"batch.global", job.batch.global, std::int64_t{1} << 32},
+        SizeLimit{"parallel.vpp", job.parallel.vpp, 100'000},
+        SizeLimit{
+            "stack.vocabulary_multiple", job.stack.vocabulary_multiple, std::int64_t{1} << 20},
+    };
+    for (const SizeLimit& size : limits) {
+        if (size.value > size.limit) {
+            check
+                .error("E0336",
+                       size.path,
+                       fmt::format("{} {} is beyond what is simulated", size.path, size.value))
+                .hint = fmt::format("it must be at most {}", size.limit);
+        }
+    }
+}
+
+void check_tensor_parallel(const JobCheck& check) {
+    const Model& model = check.job.model;
+    const int tp = check.job.degrees.tp;
+    const auto must_divide = [&](const char* code,
+                                 std::string_view path,
+                                 std::int64_t value,
+                                 const char* what) {
+        if (value % tp != 0) {
+            Diagnostic& error = check.error(
+                code, "parallel.tp", fmt::format("tp {} does not divide {} {}", tp, value, what));
+            error.notes.push_back(
+                {check.at(path),
+                 fmt::format("{} is given here", path.substr(path.rfind('.') + 1))});
+            const int domain = nvlink_domain(check.machine.cluster.node);
+            error.hint = fmt::format("divisors of {} within one NVLink domain of {}: {}",
+                                     value,
+                                     domain,
+                                     divisors_of(value, domain));
+        }
+    };
+    must_divide("E0312", "workload.model.heads", model.heads, "attention heads");
+    check_kv_heads(check, tp);
+    must_divide("E0314", "workload.model.hidden", model.hidden, "hidden width");
+    must_divide("E0315", "workload.model.ffn", model.ffn, "feed-forward width");
+    if (check.job.parallel.sequence_parallel) {
+        must_divide("E0317",
+                    "workload.sequence",
+                    check.job.sequence,
+                    "tokens of a sequence, which sequence_parallel divides");
+        if (tp == 1) {
+            check.warning(
+                "W0317", "parallel.sequence_parallel", "sequence_parallel does nothing at tp 1");
+        }
+    }
+    const Node& node = check.machine.cluster.node;
+    if (tp > nvlink_domain(node)) {
+        Diagnostic& warning = check.warning(
+            "W0341",
+            "parallel.tp",
+            fmt::format(
+                "tp {} reaches beyond the NVLink domain of {} GPU(s)", tp, nvlink_domain(node)));
+        warning.hint = "every layer then waits for slower links";
+    }
+}
+
+void check_context_parallel(const JobCheck& check) {
+    const int cp = check.job.degrees.cp;
+    if (cp == 1) {
+        return;
+    }
+    const bool ring = check.job.parallel.cp_kind == ContextKind::Ring;
+    const std::int64_t pieces = ring ? 2 * std::int64_t{cp} : cp;
+    if (check.job.sequence % pieces != 0) {
+        Diagnostic& error = check.error("E0316",
+                                        "parallel.cp",
+                                        fmt::format("sequence {} is not divisible by {}cp {} = {}",
+                                                    check.job.sequence,
+                                                    ring ? "2 x " : "",
+                                                    cp,
+                                                    pieces));
+        error.notes.push_back({check.at("workload.sequence"), "sequence is given here"});
+        error.hint = ring ? "balanced ring attention gives every rank two pieces of the sequence"
+                          : "every rank holds one piece of the sequence";
+    }
+    const std::int64_t heads = check.job.model.heads / check.job.degrees.tp;
+    if (!ring && heads % cp != 0) {
+        Diagnostic& error = check.error(
+            "E0318",
+            "parallel.cp",
+            fmt::format("cp {} does not divide {} heads per tensor-parallel rank", cp, heads));
+        error.notes.push_back({check.at("workload.model.heads"), "heads is given here"});
+        error.hint = fmt::format("all-to-all context parallelism divides the heads: {}",
+                                 divisors_of(heads, heads));
+    }
+}
+
+void check_experts(const JobCheck& check) {
+    const Parallel& parallel = check.job.parallel;
+    const Degrees& d = check.job.degrees;
+    const std::int64_t experts = check.job.model.moe.experts;
+    if (experts == 0) {
+        if (parallel.ep > 1) {
+            check
+                .error("E0324",
+                       "parallel.ep",
+                       fmt::format("ep {} needs experts, the model has none", parallel.ep))
+                .hint = "say `ep: 1`";
+        }
+        return;
+    }
+    if (experts % parallel.ep != 0) {
+        Diagnostic& error =
+            check.error("E0324",
+                        "parallel.ep",
+                        fmt::format("ep {} does not divide {} experts", parallel.ep, experts));
+        error.notes.push_back({check.at("workload.model.moe.experts"), "experts is given here"});
+        error.hint = fmt::format("divisors of {}: {}", experts, divisors_of(experts, experts));
+    }
+    const std::int64_t ranks = product(product(d.dp, d.cp), d.tp);
+    const std::int64_t group = product(parallel.ep, parallel.etp);
+    if (ranks % group != 0) {
+        Diagnostic& error =
+            check.error("E0325",
+                        "parallel.ep",
+                        fmt::format("ep {} x etp {} = {} does not divide dp x cp x tp = {}",
+                                    parallel.ep,
+                                    parallel.etp,
+                                    group,
+                                    ranks));
+        error.notes.push_back({check.at("parallel.dp"), "dp is given here"});
+        error.hint = fmt::format("divisors of {}: {}", ranks, divisors_of(ranks, experts));
+    }
+}
+
+void check_pipeline(const JobCheck& check) {
+    const Degrees& d = check.job.degrees;
+    const bool interleaved = check.job.parallel.schedule == Schedule::Interleaved;
+    if (d.vpp > 1 && !interleaved) {
+        Diagnostic& error =
+            check.error("E0321",
+                        "parallel.schedule",
+                        fmt::format("this schedule does not interleave, but vpp is {}", d.vpp));
+        error.notes.push_back({check.at("parallel.vpp"), "vpp is given here"});
+        error.hint = "say `schedule: interleaved_1f1b`, or `vpp: 1`";
+    }
+    if (interleaved && d.vpp == 1) {
+        Diagnostic& error = check.error(
+            "E0321", "parallel.schedule", "interleaved_1f1b needs vpp of 2 or more, vpp is 1");
+        error.notes.push_back({check.at("parallel.vpp"), "vpp is given here"});
+        error.hint = "say `schedule: 1f1b`, or give vpp";
+    }
+    if (interleaved && d.pp == 1) {
+        Diagnostic& error = check.error(
+            "E0322", "parallel.schedule", "interleaved_1f1b needs pp of 2 or more, pp is 1");
+        error.notes.push_back({check.at("parallel.pp"), "pp is given here"});
+        error.hint = "say `schedule: 1f1b` and `vpp: 1`, or give pp";
+    }
+    const std::int64_t m = check.job.micro_batches;
+    if (interleaved && d.pp > 1 && m % d.pp != 0 && !check.job.stack.ragged_interleaving) {
+        Diagnostic& error = check.error(
+            "E0323",
+            "parallel.pp",
+            fmt::format(
+                "{} micro-batches are not divisible by pp {}, as interleaving needs", m, d.pp));
+        error.notes.push_back({check.at("batch.global"),
+                               fmt::format("micro-batches = global {} / (micro {} x dp {})",
+                                           check.job.batch.global,
+                                           check.job.batch.micro,
+                                           d.dp)});
+        const std::int64_t step = product(product(check.job.batch.micro, d.dp), d.pp);
+        error.hint = fmt::format("a global batch that is a multiple of {}", step);
+    }
+    if (m < d.pp) {
+        Diagnostic& warning = check.warning(
+            "W0342", "parallel.pp", fmt::format("{} micro-batches do not fill {} stages", m, d.pp));
+        warning.notes.push_back({check.at("batch.global"), "the global batch is given here"});
+    }
+}
+
+void check_recompute(const JobCheck& check) {
+    const Training& training = check.job.training;
+    if (training.recompute == RecomputeKind::None) {
+        if (training.recompute_layers) {
+            check.warning("W0343",
+                          "training.recompute_layers",
+                          "recompute_layers does nothing with `recompute: none`");
+        }
+        if (!training.recompute_modules.empty()) {
+            check.warning("W0343",
+                          "training.recompute_modules",
+                          "recompute_modules does nothing with `recompute: none`");
+        }
+        return;
+    }
+    if (training.recompute == RecomputeKind::Full && !training.recompute_modules.empty()) {
+        check.warning("W0343",
+                      "training.recompute_modules",
+                      "recompute_modules does nothing with `recompute: full`");
+    }
+    int most = 0;
+    for (const std::vector<ChunkLayout>& stage : check.job.stages) {
+        for (const ChunkLayout& chunk : stage) {
+            most = std::max(most, chunk.layers);
+        }
+    }
+    if (training.recompute_layers && *training.recompute_layers > most) {
+        check
+            .error("E0333",
+                   "training.recompute_layers",
+                   fmt::format("recompute_layers {} exceeds the {} layers of a chunk",
+                               *training.recompute_layers,
+                               most))
+            .hint = fmt::format("it counts layers per chunk: at most {}, or `all`", most);
+    }
+}
+
+// Tile and wave quantisation punish shapes off multiples of 64 (tensor cores and tiles are fed in those).
+void warn_shapes(const JobCheck& check) {
+    const Job& job = check.job;
+    const Degrees& d = job.degrees;
+    std::string odd;
+    const auto note = [&](const char* what, std::int64_t value) {
+        if (value % 64 != 0) {
+            odd += fmt::format("{}{} {}", odd.empty() ? "" : ", ", what, value);
+        }
+    };
+    note("tokens per micro-batch", product(job.batch.micro, job.sequence) / d.cp);
+    note("hidden", job.model.hidden);
+    note("ffn / tp", job.model.ffn / d.tp);
+    note("heads x head_dim / tp", job.model.heads * job.model.head_dim / d.tp);
+    if (!odd.empty()) {
+        check.warning(
+            "W0344", "batch.micro", fmt::format("shapes off multiples of 64 run slower: {}", odd));
+    }
+}
+
+}  // namespace memwall

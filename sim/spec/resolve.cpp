@@ -1,0 +1,313 @@
+#include "sim/spec/resolve.h"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/spec/degrees.h"
+#include "sim/spec/layout.h"
+#include "sim/spec/legality.h"
+#include "sim/spec/precision.h"
+
+namespace memwall {
+namespace {
+
+// One job of the plan with its part of the document. Paths of derivations get `prefix`, "" or "background[0].scenario.".
+struct JobPart {
+    Job& job;
+    const DocNode& document;
+    std::string prefix;
+    Derivations& derivations;
+
+    [[nodiscard]] bool given(std::string_view path) const { return document.at(path) != nullptr; }
+    void derive(std::string_view path, std::string_view from) {
+        derivations[prefix + std::string(path)] = from;
+    }
+};
+
+// Machine sizes that the later products rely on.
+bool check_machine_sizes(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics) {
+    const Cluster& cluster = plan.machine.cluster;
+    const std::size_t before = diagnostics.errors();
+    const auto limit = [&](const char* path, std::int64_t value, std::int64_t most) {
+        if (value > most) {
+            diagnostics
+                .error("E0336",
+                       place_at(composed, path),
+                       fmt::format("{} {} is beyond what is simulated", path, value))
+                .hint = fmt::format("it must be at most {}", most);
+        }
+    };
+    limit("machine.cluster.node.gpus", cluster.node.gpus, 1024);
+    limit("machine.cluster.node.nics", cluster.node.nics, 1024);
+    limit(
+        "machine.cluster.node.nodes_per_nvlink_domain", cluster.node.nodes_per_nvlink_domain, 4096);
+    limit("machine.cluster.nodes_max", cluster.nodes_max, 1 << 20);
+    for (const Job& job : plan.jobs) {
+        limit("machine.nodes", std::int64_t{job.first_node} + job.nodes, 1 << 20);
+    }
+    return diagnostics.errors() == before;
+}
+
+void take_choices_of_stack(JobPart& part) {
+    Model& model = part.job.model;
+    const StackKernels& kernels = part.job.stack.kernels;
+    if (model.attention == AttentionImplementation::Auto) {
+        const bool known = kernels.attention != AttentionImplementation::Auto;
+        model.attention = known ? kernels.attention : AttentionImplementation::Unfused;
+        part.derive("workload.model.attention.implementation", kFromStack);
+    }
+    if (model.loss == LossImplementation::Auto) {
+        const bool known = kernels.loss != LossImplementation::Auto;
+        model.loss = known ? kernels.loss : LossImplementation::Unfused;
+        part.derive("workload.model.loss", kFromStack);
+    }
+    Training& training = part.job.training;
+    if (!part.given("training.precision") && part.job.stack.memory.fp32_gradients) {
+        training.precision = *find_precision("bf16_mixed_fp32_gradients");
+        for (const char* key : {"name",
+                                "compute",
+                                "weight_bytes",
+                                "gradient_bytes",
+                                "master_bytes",
+                                "moment_bytes"}) {
+            part.derive(fmt::format("training.precision.{}", key), kFromStack);
+        }
+    }
+}
+
+void take_policy_bytes(JobPart& part) {
+    for (const char* key :
+         {"compute", "weight_bytes", "gradient_bytes", "master_bytes", "moment_bytes"}) {
+        const std::string path = fmt::format("training.precision.{}", key);
+        if (!part.given(path) && part.given("training.precision")) {
+            part.derive(path, kFromDerived);
+        }
+    }
+}
+
+// What follows from another value of the same scenario when it is not given.
+void take_dependent_defaults(JobPart& part) {
+    Job& job = part.job;
+    if (!part.given("parallel.schedule") && job.parallel.vpp > 1) {
+        job.parallel.schedule = Schedule::Interleaved;
+        part.derive("parallel.schedule", kFromDerived);
+    }
+    Precision& precision = job.training.precision;
+    take_policy_bytes(part);
+    if (job.training.optimizer == OptimizerKind::Sgd &&
+        !part.given("training.precision.moment_bytes")) {
+        precision.moment_bytes =
+            precision.master_bytes > 0
+                ? 4
+                : precision.weight_bytes;  // one momentum, as wide as the master copy
+        part.derive("training.precision.moment_bytes", kFromDerived);
+    }
+    if (!part.given("parallel.gradients.reduce_dtype")) {
+        job.parallel.gradients.reduce_dtype =
+            precision.gradient_bytes >= 4 ? Dtype::Fp32 : precision.compute;
+        part.derive("parallel.gradients.reduce_dtype", kFromDerived);
+    }
+    if (job.training.recompute == RecomputeKind::Selective &&
+        job.training.recompute_modules.empty()) {
+        job.training.recompute_modules = {RecomputeModule::AttentionCore};
+        part.derive("training.recompute_modules", kFromDerived);
+        part.derive("training.recompute_modules[0]", kFromDerived);
+    }
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+void derive_model(JobPart& part, const Model& before) {
+    if (before.kv_heads != part.job.model.kv_heads) {
+        part.derive("workload.model.kv_heads", kFromDerived);
+    }
+    if (before.head_dim != part.job.model.head_dim) {
+        part.derive("workload.model.head_dim", kFromDerived);
+    }
+}
+
+void resolve_degrees(JobPart& part, const JobCheck& check) {
+    Job& job = part.job;
+    std::vector<std::string> derived;
+    const std::optional<Degrees> degrees = find_degrees(check, derived);
+    if (!degrees) {
+        return;
+    }
+    job.degrees = *degrees;
+    job.parallel.tp = job.degrees.tp;
+    job.parallel.pp = job.degrees.pp;
+    job.parallel.cp = job.degrees.cp;
+    job.parallel.dp = job.degrees.dp;
+    if (job.parallel.sharding.kind != ShardingKind::None) {
+        job.parallel.sharding.shard = job.degrees.shard;
+        job.parallel.sharding.replicate = job.degrees.replicate;
+    }
+    for (const std::string& path : derived) {
+        part.derive(path, kFromDerived);
+    }
+}
+
+void check_positions(const JobCheck& check) {
+    const Model& model = check.job.model;
+    if (model.position == PositionKind::Learned && model.positions > 0 &&
+        check.job.sequence > model.positions) {
+        Diagnostic& error =
+            check.error("E0335",
+                        "workload.sequence",
+                        fmt::format("sequence {} exceeds the {} rows of the learned position table",
+                                    check.job.sequence,
+                                    model.positions));
+        error.notes.push_back({check.at("workload.model.positions"), "positions is given here"});
+        error.hint =
+            fmt::format("a longer table: `workload.with: {{positions: {}}}`", check.job.sequence);
+    }
+}
+
+// Rules that a workload trace also obeys (its layers and heads are known only to the trace).
+void resolve_trace_job(JobPart& part, const JobCheck& check) {
+    check_pipeline(check);
+    check_experts(check);
+    part.job.padded_vocabulary = 0;
+}
+
+void resolve_model_job(JobPart& part, const JobCheck& check) {
+    Job& job = part.job;
+    check_positions(check);
+    check_tensor_parallel(check);
+    check_context_parallel(check);
+    check_experts(check);
+    check_pipeline(check);
+    job.padded_vocabulary =
+        round_up(job.model.vocabulary, product(job.stack.vocabulary_multiple, job.degrees.tp));
+    job.stages = lay_out_stages(check);
+    check_recompute(check);
+    warn_shapes(check);
+}
+
+void resolve_job(JobPart& part, const Machine& machine, Diagnostics& diagnostics) {
+    const std::size_t before = diagnostics.errors();
+    const JobCheck check{part.job, machine, part.document, diagnostics};
+    check_sizes(check);
+    if (diagnostics.errors() != before) {
+        return;
+    }
+    const bool trace = !part.job.trace_file.empty();
+    if (!trace) {
+        const Model model = part.job.model;
+        const DocNode* document = part.document.at("workload.model");
+        complete_model(
+            part.job.model, document == nullptr ? part.document : *document, diagnostics);
+        derive_model(part, model);
+        take_choices_of_stack(part);
+    }
+    take_dependent_defaults(part);
+    resolve_degrees(part, check);
+    if (diagnostics.errors() != before) {
+        return;
+    }
+    const std::optional<std::int64_t> micro_batches = find_micro_batches(check);
+    if (!micro_batches) {
+        return;
+    }
+    part.job.micro_batches = *micro_batches;
+    if (trace) {
+        resolve_trace_job(part, check);
+    } else {
+        resolve_model_job(part, check);
+    }
+}
+
+}  // namespace
+
+bool complete_model(Model& model, const DocNode& document, Diagnostics& diagnostics) {
+    const std::size_t before = diagnostics.errors();
+    const auto error = [&](const char* code, const char* path, std::string text, std::string hint) {
+        diagnostics.error(code, place_at(document, path), std::move(text)).hint = std::move(hint);
+    };
+    if (model.kv_heads == 0) {
+        model.kv_heads = model.heads;
+    }
+    if (model.heads % model.kv_heads != 0) {
+        error("E0501",
+              "kv_heads",
+              fmt::format("{} kv heads do not divide {} heads", model.kv_heads, model.heads),
+              "each kv head serves an equal number of heads");
+    }
+    if (model.head_dim == 0 && model.mla.kv_rank > 0) {
+        model.head_dim = model.mla.nope_dim + model.mla.rope_dim;
+    } else if (model.head_dim == 0 && model.hidden % model.heads == 0) {
+        model.head_dim = model.hidden / model.heads;
+    } else if (model.head_dim == 0) {
+        error("E0502",
+              "heads",
+              fmt::format("{} heads do not divide hidden {}", model.heads, model.hidden),
+              "give head_dim if it is not hidden / heads");
+    }
+    if (model.mla.kv_rank > 0 && (model.mla.nope_dim == 0 || model.mla.v_dim == 0)) {
+        error("E0503",
+              "mla",
+              "mla with kv_rank needs nope_dim and v_dim",
+              "as in DeepSeek-V3: nope_dim 128, rope_dim 64, v_dim 128");
+    }
+    const Moe& moe = model.moe;
+    if (moe.experts > 0 && (moe.top_k == 0 || moe.ffn == 0)) {
+        error("E0504",
+              "moe",
+              "experts need top_k and ffn",
+              "top_k: experts per token; ffn: width of one expert");
+    }
+    if (moe.experts > 0 && moe.top_k > moe.experts) {
+        error("E0504",
+              "moe.top_k",
+              fmt::format("top_k {} exceeds {} experts", moe.top_k, moe.experts),
+              "");
+    }
+    if (!moe.layers.empty() && static_cast<std::int64_t>(moe.layers.size()) != model.layers) {
+        error("E0504",
+              "moe.layers",
+              fmt::format(
+                  "moe.layers lists {} layers, the model has {}", moe.layers.size(), model.layers),
+              "one true or false per layer");
+    }
+    if (moe.experts == 0 && model.ffn == 0) {
+        error("E0505",
+              "ffn",
+              "ffn is 0 in a model without experts",
+              "ffn is the width of the feed-forward layer");
+    }
+    return diagnostics.errors() == before;
+}
+
+void resolve(Plan& plan,
+             const DocNode& composed,
+             Derivations& derivations,
+             Diagnostics& diagnostics) {
+    if (plan.name.empty()) {
+        plan.name = "scenario";
+        derivations["name"] = kFromDerived;
+    }
+    plan.jobs.front().name = plan.name;
+    if (!check_machine_sizes(plan, composed, diagnostics)) {
+        return;
+    }
+    plan.machine.nodes = 0;
+    for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
+        Job& job = plan.jobs[j];
+        plan.machine.nodes = std::max(plan.machine.nodes, job.first_node + job.nodes);
+        const DocNode* document = &composed;
+        std::string prefix;
+        if (j > 0) {
+            document = composed.find("background")->items[j - 1].find("scenario");
+            prefix = fmt::format("background[{}].scenario.", j - 1);
+        }
+        JobPart part{job, *document, std::move(prefix), derivations};
+        resolve_job(part, plan.machine, diagnostics);
+    }
+    check_placement(plan, composed, diagnostics);
+}
+
+}  // namespace memwall
