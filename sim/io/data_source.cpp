@@ -1,0 +1,234 @@
+#include "sim/io/data_source.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/io/yaml.h"
+
+namespace memwall {
+namespace {
+
+constexpr std::array<std::string_view, 3> kSuffixes = {".yaml", ".yml", ".json"};
+
+bool has_suffix(std::string_view name) {
+    return std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](std::string_view suffix) {
+        return name.ends_with(suffix);
+    });
+}
+
+bool is_path(std::string_view reference) {
+    return reference.find('/') != std::string_view::npos || has_suffix(reference);
+}
+
+std::string directory_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+std::string join(const std::string& directory, const std::string& name) {
+    return directory.empty() || directory == "." || name.starts_with('/') ? name
+                                                                          : directory + "/" + name;
+}
+
+std::string stem_of(const std::string& name) {
+    for (const std::string_view suffix : kSuffixes) {
+        if (name.ends_with(suffix)) {
+            return name.substr(0, name.size() - suffix.size());
+        }
+    }
+    return {};
+}
+
+std::string_view near_name(const std::string& typed, const std::vector<std::string>& names) {
+    return nearest(typed, {names.begin(), names.end()});
+}
+
+}  // namespace
+
+std::string folder_of(DataKind kind) {
+    switch (kind) {
+    case DataKind::Gpu:
+        return "topologies/gpus";
+    case DataKind::Node:
+        return "topologies/nodes";
+    case DataKind::Fabric:
+        return "topologies/fabrics";
+    case DataKind::Cluster:
+        return "topologies/clusters";
+    case DataKind::Stack:
+        return "topologies/stacks";
+    case DataKind::Model:
+        return "workloads";
+    case DataKind::Scenario:
+        return "scenarios";
+    }
+    return {};
+}
+
+std::vector<std::string> DataSource::names(DataKind kind) {
+    std::set<std::string> names;
+    for (const std::string& root : roots_) {
+        for (const std::string& file : files_.list(join(root, folder_of(kind)))) {
+            if (std::string stem = stem_of(file); !stem.empty()) {
+                names.insert(std::move(stem));
+            }
+        }
+    }
+    return {names.begin(), names.end()};
+}
+
+DataSource::Found DataSource::find_path(DataKind kind, const std::string& path) {
+    Found found{path, files_.status(path)};
+    if (found.status == FileStatus::Directory && kind == DataKind::Model) {
+        // A checkpoint folder as downloaded.
+        const std::string config = join(path, "config.json");
+        if (files_.status(config) == FileStatus::Ok) {
+            return {config, FileStatus::Ok};
+        }
+    }
+    return found;
+}
+
+DataSource::Found DataSource::find(DataKind kind, const std::string& reference, const Place& from) {
+    if (is_path(reference)) {
+        return find_path(kind, join(directory_of(from.file), reference));
+    }
+    for (const std::string& root : roots_) {
+        for (const std::string_view suffix : kSuffixes) {
+            const std::string path =
+                join(join(root, folder_of(kind)), reference + std::string(suffix));
+            if (files_.status(path) == FileStatus::Ok) {
+                return {path, FileStatus::Ok};
+            }
+        }
+    }
+    return {};
+}
+
+void DataSource::report(DataKind kind,
+                        const std::string& reference,
+                        const Found& found,
+                        const Place& from,
+                        Diagnostics& diagnostics) {
+    // Of a file named on the command line there is no other place than itself.
+    const Place place =
+        from.file.empty() ? Place{is_path(reference) ? found.path : reference, 0, 0} : from;
+    const std::string_view what = kind_name(kind);
+    switch (found.status) {
+    case FileStatus::Ok:
+        return;
+    case FileStatus::Directory:
+        diagnostics.error("E0102", place, fmt::format("{} '{}' is a directory", what, found.path))
+            .hint = "name a file in it";
+        return;
+    case FileStatus::NotRegular:
+        diagnostics.error(
+            "E0102", place, fmt::format("{} '{}' is not a regular file", what, found.path));
+        return;
+    case FileStatus::Unreadable:
+        diagnostics.error("E0101", place, fmt::format("{} '{}' cannot be read", what, found.path))
+            .hint = "check its permissions";
+        return;
+    case FileStatus::TooLarge:
+        diagnostics.error(
+            "E0103",
+            place,
+            fmt::format("{} '{}' is larger than {} bytes", what, found.path, YamlLimits{}.bytes));
+        return;
+    case FileStatus::Missing:
+        break;
+    }
+    if (is_path(reference)) {
+        const std::size_t slash = found.path.rfind('/');
+        const std::string name =
+            slash == std::string::npos ? found.path : found.path.substr(slash + 1);
+        const std::string directory = directory_of(found.path);
+        const std::vector<std::string> there = files_.list(directory.empty() ? "." : directory);
+        const std::string_view near = near_name(name, there);
+        Diagnostic& error = diagnostics.error(
+            "E0101", place, fmt::format("{} file '{}' is not there", what, found.path));
+        error.hint =
+            !near.empty() ? fmt::format("did you mean '{}'?", join(directory, std::string(near)))
+            : is_path(reference) && from.line != 0 ? "a path is relative to the file that names it"
+                                                   : "";
+        return;
+    }
+    const std::vector<std::string> known = names(kind);
+    const std::string_view near = near_name(reference, known);
+    Diagnostic& error =
+        diagnostics.error("E0113", place, fmt::format("no {} is called '{}'", what, reference));
+    const std::string all = known.empty()
+                                ? fmt::format("no data root has a folder {}", folder_of(kind))
+                                : fmt::format("known: {}", fmt::join(known, ", "));
+    error.hint = near.empty() ? all + "; a file of your own is named by its path"
+                              : fmt::format("did you mean '{}'?", near);
+}
+
+std::optional<DocNode> DataSource::read(DataKind kind,
+                                        const std::string& path,
+                                        const std::string& text,
+                                        Diagnostics& diagnostics) {
+    std::optional<DocNode> document = read_yaml(path, text, diagnostics);
+    if (!document || !check_schema(*document, kind, diagnostics)) {
+        return std::nullopt;
+    }
+    return document;
+}
+
+const DocNode* DataSource::load(DataKind kind,
+                                const std::string& reference,
+                                const Place& from,
+                                Diagnostics& diagnostics) {
+    const Found found = find(kind, reference, from);
+    const std::string key = fmt::format("{} {}", kind_name(kind), found.path);
+    if (const auto cached = cache_.find(key); cached != cache_.end() && cached->second) {
+        return &*cached->second;
+    }
+    if (found.status != FileStatus::Ok) {
+        report(kind, reference, found, from, diagnostics);
+        return nullptr;
+    }
+    const FileContent content = files_.read(found.path, YamlLimits{}.bytes);
+    if (content.status != FileStatus::Ok) {
+        report(kind, reference, {found.path, content.status}, from, diagnostics);
+        return nullptr;
+    }
+    std::optional<DocNode>& kept = cache_[key];
+    kept = read(kind, found.path, content.text, diagnostics);
+    return kept ? &*kept : nullptr;
+}
+
+bool check_schema(const DocNode& document, DataKind kind, Diagnostics& diagnostics) {
+    const std::string wanted = fmt::format("memwall/{}/1", kind_name(kind));
+    if (document.kind != DocNode::Kind::Map) {
+        diagnostics
+            .error("E0203",
+                   document.place,
+                   fmt::format("a {} file must be a map of keys", kind_name(kind)))
+            .hint = fmt::format("start it with `schema: {}`", wanted);
+        return false;
+    }
+    const DocNode* schema = document.find("schema");
+    if (schema == nullptr) {
+        diagnostics.error("E0207", document.place, "the schema line is missing").hint =
+            fmt::format("start the file with `schema: {}`", wanted);
+        return false;
+    }
+    if (schema->scalar == wanted) {
+        return true;
+    }
+    Diagnostic& error = diagnostics.error(
+        "E0207",
+        schema->place,
+        fmt::format("schema '{}', but a {} file is wanted here", schema->scalar, kind_name(kind)));
+    error.hint = schema->scalar.starts_with(wanted.substr(0, wanted.size() - 1))
+                     ? fmt::format("this release reads {}", wanted)
+                     : fmt::format("say `schema: {}`", wanted);
+    return false;
+}
+
+}  // namespace memwall

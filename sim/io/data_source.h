@@ -1,0 +1,64 @@
+#pragma once
+// Finds, reads and keeps the data files that scenarios refer to. A plain word is a name, looked up in the data roots
+// (topologies/gpus/NAME.yaml and so on); a value with a slash or a suffix is a path, relative to the file that names it.
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/io/files.h"
+#include "sim/spec/compose.h"
+
+namespace memwall {
+
+// Folder of a kind below a data root: "topologies/gpus".
+[[nodiscard]] std::string folder_of(DataKind kind);
+
+class DataSource : public DocumentSource {
+  public:
+    DataSource(Files& files, std::vector<std::string> roots)
+        : files_(files), roots_(std::move(roots)) {}
+
+    // Every file is read once; a second scenario of a sweep finds it here.
+    const DocNode* load(DataKind kind,
+                        const std::string& reference,
+                        const Place& from,
+                        Diagnostics& diagnostics) override;
+
+    // `name` or path as typed on a command line; "-" is not known here.
+    [[nodiscard]] const DocNode* open(DataKind kind,
+                                      const std::string& reference,
+                                      Diagnostics& diagnostics) {
+        return load(kind, reference, Place{}, diagnostics);
+    }
+
+    [[nodiscard]] std::vector<std::string> names(DataKind kind);
+
+  private:
+    struct Found {
+        std::string path;
+        FileStatus status = FileStatus::Missing;
+    };
+
+    [[nodiscard]] Found find(DataKind kind, const std::string& reference, const Place& from);
+    [[nodiscard]] Found find_path(DataKind kind, const std::string& path);
+    void report(DataKind kind,
+                const std::string& reference,
+                const Found& found,
+                const Place& from,
+                Diagnostics& diagnostics);
+    [[nodiscard]] std::optional<DocNode> read(DataKind kind,
+                                              const std::string& path,
+                                              const std::string& text,
+                                              Diagnostics& diagnostics);
+
+    Files& files_;
+    std::vector<std::string> roots_;
+    std::map<std::string, std::optional<DocNode>>
+        cache_;  // by kind and path; nullopt = it had errors
+};
+
+// Checks `schema: memwall/KIND/1`; E0207.
+bool check_schema(const DocNode& document, DataKind kind, Diagnostics& diagnostics);
+
+}  // namespace memwall

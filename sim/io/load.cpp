@@ -1,0 +1,155 @@
+#include "sim/io/load.h"
+
+#include <fmt/format.h>
+
+#include "sim/io/yaml.h"
+#include "sim/spec/fields_machine.h"
+#include "sim/spec/fields_work.h"
+#include "sim/spec/read.h"
+
+namespace memwall {
+namespace {
+
+std::vector<Override> read_sets(const std::vector<std::string>& sets, Diagnostics& diagnostics) {
+    std::vector<Override> overrides;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+        const Place place{"--set", static_cast<int>(i) + 1, 1};
+        const std::size_t equals = sets[i].find('=');
+        const std::string path = sets[i].substr(0, equals);
+        if (equals == std::string::npos || path.empty() || path.starts_with('.') ||
+            path.ends_with('.') || path.find("..") != std::string::npos) {
+            diagnostics.error("E0210", place, fmt::format("'{}' is not an override", sets[i]))
+                .hint = "write it as parallel.tp=8";
+            continue;
+        }
+        const std::string text = sets[i].substr(equals + 1);
+        if (text.find_first_not_of(" \t") == std::string::npos) {
+            diagnostics.error("E0210", place, fmt::format("'{}' gives no value", sets[i])).hint =
+                "write it as parallel.tp=8";
+            continue;
+        }
+        if (std::optional<DocNode> value = read_yaml_value(place, text, diagnostics)) {
+            overrides.push_back({path, place, std::move(*value)});
+        }
+    }
+    return overrides;
+}
+
+std::optional<Loaded> load_document_as_scenario(const DocNode& document,
+                                                const std::vector<std::string>& sets,
+                                                DataSource& source,
+                                                Diagnostics& diagnostics) {
+    const std::size_t errors_before = diagnostics.errors();
+    const std::vector<Override> overrides = read_sets(sets, diagnostics);
+    Loaded loaded;
+    loaded.composed = compose(document, DataKind::Scenario, overrides, source, diagnostics);
+    loaded.plan.jobs.emplace_back();
+    read_document(loaded.composed, "this scenario", loaded.plan, diagnostics);
+    if (diagnostics.errors() != errors_before) {
+        return std::nullopt;
+    }
+    resolve(loaded.plan, loaded.composed, loaded.derivations, diagnostics);
+    if (diagnostics.errors() != errors_before) {
+        return std::nullopt;
+    }
+    loaded.provenance = collect_sources(loaded.composed);
+    return loaded;
+}
+
+template <class T>
+std::optional<T> load_value(DataKind kind,
+                            const std::string& reference,
+                            DataSource& source,
+                            Diagnostics& diagnostics) {
+    const std::optional<DocNode> document = load_document(kind, reference, source, diagnostics);
+    T value;
+    if (!document ||
+        !read_document(*document, fmt::format("this {}", kind_name(kind)), value, diagnostics)) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+}  // namespace
+
+std::optional<Loaded> load_scenario_text(const std::string& label,
+                                         std::string_view text,
+                                         const std::vector<std::string>& sets,
+                                         DataSource& source,
+                                         Diagnostics& diagnostics) {
+    const std::optional<DocNode> document = read_yaml(label, text, diagnostics);
+    if (!document || !check_schema(*document, DataKind::Scenario, diagnostics)) {
+        return std::nullopt;
+    }
+    return load_document_as_scenario(*document, sets, source, diagnostics);
+}
+
+std::optional<Loaded> load_scenario(const std::string& reference,
+                                    const std::vector<std::string>& sets,
+                                    DataSource& source,
+                                    Diagnostics& diagnostics,
+                                    const std::string* standard_input) {
+    if (reference == "-" && standard_input != nullptr) {
+        return load_scenario_text("-", *standard_input, sets, source, diagnostics);
+    }
+    const DocNode* document = source.open(DataKind::Scenario, reference, diagnostics);
+    return document == nullptr ? std::nullopt
+                               : load_document_as_scenario(*document, sets, source, diagnostics);
+}
+
+std::optional<DocNode> load_document(DataKind kind,
+                                     const std::string& reference,
+                                     DataSource& source,
+                                     Diagnostics& diagnostics) {
+    const DocNode* document = source.open(kind, reference, diagnostics);
+    if (document == nullptr) {
+        return std::nullopt;
+    }
+    const std::size_t errors_before = diagnostics.errors();
+    DocNode composed = compose(*document, kind, {}, source, diagnostics);
+    if (diagnostics.errors() != errors_before) {
+        return std::nullopt;
+    }
+    std::erase_if(composed.entries, [](const DocEntry& entry) { return entry.key == "schema"; });
+    return composed;
+}
+
+std::optional<Gpu> load_gpu(const std::string& reference,
+                            DataSource& source,
+                            Diagnostics& diagnostics) {
+    return load_value<Gpu>(DataKind::Gpu, reference, source, diagnostics);
+}
+std::optional<Node> load_node(const std::string& reference,
+                              DataSource& source,
+                              Diagnostics& diagnostics) {
+    return load_value<Node>(DataKind::Node, reference, source, diagnostics);
+}
+std::optional<FabricSpec> load_fabric(const std::string& reference,
+                                      DataSource& source,
+                                      Diagnostics& diagnostics) {
+    return load_value<FabricSpec>(DataKind::Fabric, reference, source, diagnostics);
+}
+std::optional<Cluster> load_cluster(const std::string& reference,
+                                    DataSource& source,
+                                    Diagnostics& diagnostics) {
+    return load_value<Cluster>(DataKind::Cluster, reference, source, diagnostics);
+}
+std::optional<Model> load_model(const std::string& reference,
+                                DataSource& source,
+                                Diagnostics& diagnostics) {
+    const std::optional<DocNode> document =
+        load_document(DataKind::Model, reference, source, diagnostics);
+    Model model;
+    if (!document || !read_document(*document, "this model", model, diagnostics) ||
+        !complete_model(model, *document, diagnostics)) {
+        return std::nullopt;
+    }
+    return model;
+}
+std::optional<Stack> load_stack(const std::string& reference,
+                                DataSource& source,
+                                Diagnostics& diagnostics) {
+    return load_value<Stack>(DataKind::Stack, reference, source, diagnostics);
+}
+
+}  // namespace memwall

@@ -1,0 +1,302 @@
+#include "sim/io/load.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/io/print_plan.h"
+
+using namespace memwall;
+
+namespace {
+
+// A small world of files: one GPU with a variant, one node, one fabric, one cluster, one model, one stack.
+MemoryFiles small_world() {
+    MemoryFiles files;
+    files.texts["topologies/gpus/g.yaml"] =
+        "schema: memwall/gpu/1\nname: g\nmemory: 80GiB\nusable: 79GiB\nhbm: 2000GB/s\npeak: {bf16: "
+        "300TFLOPS}\nsms: 100\npcie: 32GB/s\n"
+        "links: 12\nlink_rate: 25GB/s\nsources:\n  memory: data sheet\n  nccl: measured\n";
+    files.texts["topologies/gpus/g-half.yaml"] =
+        "schema: memwall/gpu/1\nbase: g\nname: g-half\nmemory: 40GiB\nusable: 39GiB\n";
+    files.texts["topologies/nodes/n.yaml"] =
+        "schema: memwall/node/1\nname: n\ngpu: g\ngpus: 8\nintra: nvswitch\nnics: 8\nnic_rate: "
+        "200Gbps\n";
+    files.texts["topologies/fabrics/f.yaml"] =
+        "schema: memwall/fabric/1\nname: f\nkind: single_switch\n";
+    files.texts["topologies/clusters/c.yaml"] =
+        "schema: memwall/cluster/1\nname: c\nnode: n\nfabric: f\nnodes_max: 64\n";
+    files.texts["topologies/stacks/s.yaml"] =
+        "schema: memwall/stack/1\nname: s\nhost: {kernel_launch: 5us}\n";
+    files.texts["workloads/m.yaml"] =
+        "schema: memwall/model/1\nname: m\nlayers: 4\nhidden: 1024\nheads: 16\nffn: "
+        "4096\nvocabulary: 50257\npositions: 2048\n";
+    files.texts["scenarios/a.yaml"] =
+        "schema: memwall/scenario/1\nname: a\nmachine: {cluster: c, nodes: 2}\nworkload: {model: "
+        "m, sequence: 1024}\n"
+        "batch: {global: 64, micro: 2}\nparallel: {tp: 2, pp: 2}\nstack: s\n";
+    return files;
+}
+
+std::optional<Loaded> load(MemoryFiles& files,
+                           const std::vector<std::string>& sets,
+                           Diagnostics& diagnostics,
+                           const std::string& scenario = "scenarios/a.yaml") {
+    DataSource source(files, {""});
+    return load_scenario(scenario, sets, source, diagnostics);
+}
+
+Loaded load_good(MemoryFiles& files,
+                 const std::vector<std::string>& sets = {},
+                 const std::string& scenario = "scenarios/a.yaml") {
+    Diagnostics diagnostics;
+    std::optional<Loaded> loaded = load(files, sets, diagnostics, scenario);
+    for (const Diagnostic& problem : diagnostics.sorted()) {
+        INFO(problem.text);
+        CHECK(problem.severity == Severity::Warning);
+    }
+    REQUIRE(loaded);
+    return std::move(*loaded);
+}
+
+Diagnostic first_error(MemoryFiles& files,
+                       const std::vector<std::string>& sets,
+                       const std::string& scenario = "scenarios/a.yaml") {
+    Diagnostics diagnostics;
+    CHECK_FALSE(load(files, sets, diagnostics, scenario));
+    for (const Diagnostic& problem : diagnostics.sorted()) {
+        if (problem.severity == Severity::Error) {
+            return problem;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("names are followed from scenario to cluster, node and gpu") {
+    MemoryFiles files = small_world();
+    const Loaded loaded = load_good(files);
+    CHECK(loaded.plan.machine.cluster.node.gpu.name == "g");
+    CHECK(loaded.plan.machine.cluster.node.gpu.memory == Bytes(std::int64_t{80} << 30));
+    CHECK(loaded.plan.machine.cluster.node.nic_rate.value == 25e9);
+    CHECK(loaded.plan.jobs[0].model.hidden == 1024);
+}
+
+TEST_CASE("what is auto is worked out: dp = GPUs / (tp x pp x cp), m = global / (micro x dp)") {
+    MemoryFiles files = small_world();
+    const Job job = load_good(files).plan.jobs[0];
+    CHECK(job.degrees.dp == 4);             // 16 / (2 x 2)
+    CHECK(job.micro_batches == 8);          // 64 / (2 x 4)
+    CHECK(job.padded_vocabulary == 50432);  // 50257 up to a multiple of 128 x 2 = 256: 197 x 256
+    CHECK(job.model.head_dim == 64);
+    CHECK(job.model.kv_heads == 16);
+}
+
+TEST_CASE("a variant takes what it does not state from its base") {
+    MemoryFiles files = small_world();
+    files.texts["topologies/nodes/n.yaml"] =
+        "schema: memwall/node/1\nname: n\ngpu: g-half\ngpus: 8\nintra: nvswitch\nnics: "
+        "8\nnic_rate: 200Gbps\n";
+    const Gpu gpu = load_good(files).plan.machine.cluster.node.gpu;
+    CHECK(gpu.name == "g-half");
+    CHECK(gpu.memory == Bytes(std::int64_t{40} << 30));
+    CHECK(gpu.hbm.value == 2000e9);
+}
+
+TEST_CASE("overrides beside a reference reach any depth, --set wins over them") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/a.yaml"] =
+        "schema: memwall/scenario/1\nname: a\nmachine: {cluster: c, nodes: 2, with: {node.gpu: "
+        "g-half, node.gpu.sms: 90, node.nics: 4}}\n"
+        "workload: {model: m, sequence: 1024, with: {layers: 8, attention.implementation: "
+        "flash2}}\n"
+        "batch: {global: 64}\nparallel: {tp: 2, pp: 2}\nstack: {base: s, with: {overlap.p2p: "
+        "overlapped}}\n";
+    const Plan plan =
+        load_good(files, {"machine.cluster.node.nics=2", "workload.model.layers=16"}).plan;
+    CHECK(plan.machine.cluster.node.gpu.name == "g-half");
+    CHECK(plan.machine.cluster.node.gpu.sms == 90);
+    CHECK(plan.machine.cluster.node.nics == 2);
+    CHECK(plan.jobs[0].model.layers == 16);
+    CHECK(plan.jobs[0].model.attention == AttentionImplementation::Flash2);
+    CHECK(plan.jobs[0].stack.overlap.p2p == P2pKind::Overlapped);
+}
+
+TEST_CASE("an override can replace the reference itself, and the overrides beside it stay") {
+    MemoryFiles files = small_world();
+    files.texts["topologies/clusters/d.yaml"] =
+        "schema: memwall/cluster/1\nname: d\nnode: n\nfabric: f\nnodes_max: 8\n";
+    files.texts["scenarios/a.yaml"] =
+        "schema: memwall/scenario/1\nname: a\nmachine: {cluster: c, nodes: 2, with: {node.nics: "
+        "4}}\nworkload: {model: m, sequence: 1024}\n"
+        "batch: {global: 64}\nparallel: {tp: 2, pp: 2}\nstack: s\n";
+    const Plan plan = load_good(files, {"machine.cluster=d"}).plan;
+    CHECK(plan.machine.cluster.name == "d");
+    CHECK(plan.machine.cluster.node.nics == 4);
+}
+
+TEST_CASE("an inline map stands wherever a reference may") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/a.yaml"] =
+        "schema: memwall/scenario/1\nname: a\n"
+        "machine: {cluster: {name: mine, node: {base: n, gpus: 4}, fabric: {name: x, kind: "
+        "single_switch}, nodes_max: 2}, nodes: 2}\n"
+        "workload: {model: {name: y, layers: 2, hidden: 64, heads: 2, ffn: 128, vocabulary: 100}, "
+        "sequence: 64}\n"
+        "batch: {global: 8}\nstack: {name: z, host: {kernel_launch: 1us}}\n";
+    const Plan plan = load_good(files).plan;
+    CHECK(plan.machine.cluster.node.gpus == 4);
+    CHECK(plan.machine.cluster.node.nics == 8);
+    CHECK(plan.jobs[0].degrees.dp == 8);
+    CHECK(plan.jobs[0].stack.name == "z");
+}
+
+TEST_CASE("a path is relative to the file that names it") {
+    MemoryFiles files = small_world();
+    files.texts["elsewhere/b.yaml"] = files.texts["scenarios/a.yaml"];
+    std::string& text = files.texts["elsewhere/b.yaml"];
+    text.replace(text.find("model: m"), 8, "model: models/mine.yaml");
+    files.texts["elsewhere/models/mine.yaml"] = files.texts["workloads/m.yaml"];
+    CHECK(load_good(files, {}, "elsewhere/b.yaml").plan.jobs[0].model.hidden == 1024);
+}
+
+TEST_CASE("a scenario may vary another scenario") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/b.yaml"] =
+        "schema: memwall/scenario/1\nbase: a\nname: b\nparallel: {tp: 4}\n";
+    const Plan plan = load_good(files, {}, "scenarios/b.yaml").plan;
+    CHECK(plan.name == "b");
+    CHECK(plan.jobs[0].degrees.tp == 4);
+    CHECK(plan.jobs[0].degrees.pp == 2);
+}
+
+TEST_CASE("files that refer to each other in a circle are an error that shows the circle") {
+    MemoryFiles files = small_world();
+    files.texts["topologies/gpus/g.yaml"] = "schema: memwall/gpu/1\nbase: h\nname: g\n";
+    files.texts["topologies/gpus/h.yaml"] = "schema: memwall/gpu/1\nbase: g\nname: h\n";
+    const Diagnostic error = first_error(files, {});
+    CHECK(error.code == "E0112");
+    CHECK(error.hint.find("gpu topologies/gpus/h.yaml") != std::string::npos);
+}
+
+TEST_CASE("a misspelt name is answered with the nearest one") {
+    MemoryFiles files = small_world();
+    files.texts["topologies/clusters/selene.yaml"] = files.texts["topologies/clusters/c.yaml"];
+    const Diagnostic error = first_error(files, {"machine.cluster=selen"});
+    CHECK(error.code == "E0113");
+    CHECK(error.place.file == "--set");
+    CHECK(error.hint == "did you mean 'selene'?");
+}
+
+TEST_CASE("a missing scenario file is answered with the nearest file") {
+    MemoryFiles files = small_world();
+    const Diagnostic error = first_error(files, {}, "scenarios/aa.yaml");
+    CHECK(error.code == "E0101");
+    CHECK(error.hint == "did you mean 'scenarios/a.yaml'?");
+}
+
+TEST_CASE("a directory is not a scenario") {
+    MemoryFiles files = small_world();
+    const Diagnostic error = first_error(files, {}, "topologies/gpus");
+    CHECK(error.code == "E0102");
+}
+
+TEST_CASE("a file of another kind is refused by its schema line") {
+    MemoryFiles files = small_world();
+    const Diagnostic error = first_error(files, {"machine.cluster=topologies/gpus/g.yaml"});
+    CHECK(error.code == "E0207");
+    CHECK(error.place.file == "topologies/gpus/g.yaml");
+}
+
+TEST_CASE("a misspelt override is an unknown key at --set") {
+    MemoryFiles files = small_world();
+    const Diagnostic error = first_error(files, {"parallel.pp=2", "parallel.tpp=8"});
+    CHECK(error.code == "E0201");
+    CHECK(error.place == Place{"--set", 2, 1});
+    CHECK(error.hint.find("did you mean 'tp'") != std::string::npos);
+}
+
+TEST_CASE(
+    "an override below a single value is an error, except where the value is shorthand for a map") {
+    MemoryFiles files = small_world();
+    CHECK(first_error(files, {"parallel.tp.x=8"}).code == "E0203");
+    CHECK(first_error(files, {"background.0.nodes=3"}).code == "E0203");
+    files.texts["scenarios/a.yaml"] += "training: {precision: bf16_mixed}\n";
+    const Training training =
+        load_good(files, {"training.precision.gradient_bytes=4"}).plan.jobs[0].training;
+    CHECK(training.precision.name == "bf16_mixed");
+    CHECK(training.precision.gradient_bytes == 4);
+}
+
+TEST_CASE("an override without a value or an equals sign is an error") {
+    MemoryFiles files = small_world();
+    CHECK(first_error(files, {"parallel.tp"}).code == "E0210");
+    CHECK(first_error(files, {"parallel.tp="}).code == "E0210");
+    CHECK(first_error(files, {"=3"}).code == "E0210");
+    CHECK(first_error(files, {"a..b=3"}).code == "E0210");
+}
+
+TEST_CASE("citations are found by the longest prefix") {
+    MemoryFiles files = small_world();
+    const Provenance provenance = load_good(files).provenance;
+    CHECK(provenance.find("machine.cluster.node.gpu.memory") == "data sheet");
+    CHECK(provenance.find("machine.cluster.node.gpu.nccl.ring") == "measured");
+    CHECK(provenance.find("machine.cluster.node.gpu.hbm").empty());
+}
+
+TEST_CASE("a background job takes the work of another scenario and its own nodes") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/b.yaml"] =
+        files.texts["scenarios/a.yaml"] +
+        "background:\n  - {scenario: a.yaml, nodes: 2..5, start: 3ms}\n";
+    const Plan plan = load_good(files, {}, "scenarios/b.yaml").plan;
+    REQUIRE(plan.jobs.size() == 2);
+    CHECK(plan.jobs[1].first_node == 2);
+    CHECK(plan.jobs[1].nodes == 4);
+    CHECK(plan.jobs[1].degrees.dp == 8);  // 32 GPUs / (2 x 2)
+    CHECK(plan.jobs[1].start == Duration(3'000'000'000));
+    CHECK(plan.machine.nodes == 6);
+}
+
+TEST_CASE("two jobs on one node are refused") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/b.yaml"] =
+        files.texts["scenarios/a.yaml"] + "background:\n  - {scenario: a.yaml, nodes: 1..2}\n";
+    CHECK(first_error(files, {}, "scenarios/b.yaml").code == "E0328");
+}
+
+TEST_CASE("a printed plan is a scenario that resolves to the same bytes") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/b.yaml"] =
+        files.texts["scenarios/a.yaml"] +
+        "background:\n  - {scenario: a.yaml, nodes: 2..5, start: 3ms}\n"
+        "checks: [fits, step_time < 30s]\nrun: {trace: {file: t.json, ranks: [0, 4..7]}}\n"
+        "published: [{figure: step_time_s, value: 16.0578s, source: x}, {figure: mfu, value: "
+        "44.3%, source: y}]\n";
+    files.texts["scenarios/b.yaml"].insert(
+        files.texts["scenarios/b.yaml"].find("nodes: 2"),
+        "events: [{straggler: {rank: 3, slower: 10%}}, {link: leaf0/spine1, capacity: 50%}], ");
+    const Loaded first = load_good(files, {"training.recompute=selective"}, "scenarios/b.yaml");
+    const std::string text = print_plan(first, {.origins = false});
+    for (const bool origins : {false, true}) {
+        files.texts["scenarios/printed.yaml"] = print_plan(first, {.origins = origins});
+        CHECK(print_plan(load_good(files, {}, "scenarios/printed.yaml"), {.origins = false}) ==
+              text);
+    }
+    CHECK(first.plan.machine.stragglers.size() == 1);
+    CHECK(first.plan.machine.link_events.size() == 1);
+}
+
+TEST_CASE("a printed plan says where each value came from") {
+    MemoryFiles files = small_world();
+    const std::string text = print_plan(load_good(files, {"batch.micro=4"}));
+    const auto line_with = [&](const std::string& key) {
+        const std::size_t at = text.find("\n" + key) + 1;
+        return text.substr(at, text.find('\n', at) - at);
+    };
+    CHECK(line_with("  tp: 2").ends_with("# scenarios/a.yaml:6"));
+    CHECK(line_with("  dp: 4").ends_with("# derived"));
+    CHECK(line_with("  micro: 4").ends_with("# --set"));
+    CHECK(line_with("  vpp: 1").ends_with("# default"));
+    CHECK(line_with("    loss: unfused").ends_with("# stack"));
+    CHECK(line_with("    nodes_max: 64").ends_with("# topologies/clusters/c.yaml:5"));
+}
