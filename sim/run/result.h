@@ -21,7 +21,8 @@ struct Breakdown {
     Duration imbalance{};
     Duration host{};
     Duration idle{};
-    Duration interference{};  // part of compute, recompute, optimizer: growth through communication beside it
+    Duration
+        interference{};  // part of compute, recompute, optimizer: growth through communication beside it
     [[nodiscard]] Duration sum() const;  // without interference
 };
 
@@ -31,34 +32,35 @@ struct MemoryPeak {
     std::int64_t allocated = 0;  // bytes
     std::int64_t reserved = 0;
     std::int64_t device = 0;
-    TensorBytes composition{};   // at the instant of the allocated peak
-    std::uint32_t item = 0;      // program item at whose issue it is reached
-    std::int64_t left_over = 0;  // bytes live after a step that were not before it; 0 in a steady step
-    std::string where;           // "backward chunk 2, micro-batch 0, head loss"
+    TensorBytes composition{};  // at the instant of the allocated peak
+    std::uint32_t item = 0;     // program item at whose issue it is reached
+    std::int64_t left_over =
+        0;              // bytes live after a step that were not before it; 0 in a steady step
+    std::string where;  // "backward chunk 2, micro-batch 0, head loss"
 };
 
 // Ranks proven to behave identically.
 struct RankClass {
-    std::uint32_t program = 0;      // = stage
+    std::uint32_t program = 0;         // = stage
     std::uint32_t representative = 0;  // lowest rank
     std::uint64_t multiplicity = 0;
-    Breakdown breakdown;            // of the measured step
-    Duration communication{};       // union of all transfers in progress on the rank, measured step
-    Time finished{};                // last op of the measured step
+    Breakdown breakdown;       // of the measured step
+    Duration communication{};  // union of all transfers in progress on the rank, measured step
+    Time finished{};           // last op of the measured step
 };
 
 struct LinkLoad {
-    std::uint32_t link = 0;         // representative link
+    std::uint32_t link = 0;  // representative link
     std::uint64_t multiplicity = 1;
-    double bytes = 0;               // per link, in the measured step
-    double utilisation = 0;         // mean over the measured step
+    double bytes = 0;        // per link, in the measured step
+    double utilisation = 0;  // mean over the measured step
 };
 
 struct TimelineEntry {
     std::uint32_t rank = 0;
     Stream stream = Stream::Compute;
     Category category = Category::Compute;
-    std::uint32_t label = 0;        // ProgramSet::labels
+    std::uint32_t label = 0;  // ProgramSet::labels
     std::int32_t micro_batch = -1;
     Time start{};
     Time end{};
@@ -78,16 +80,19 @@ struct BlockedRank {
 };
 
 struct RunResult {
-    std::vector<Time> step_ends;    // end of each simulated step
+    std::vector<Time> step_ends;  // end of each simulated step
     std::vector<RankClass> classes;
-    std::vector<MemoryPeak> memory; // per program
+    std::vector<MemoryPeak> memory;  // per program
     std::vector<LinkLoad> links;
-    std::vector<TimelineEntry> timeline;  // when asked for
+    std::vector<TimelineEntry> timeline;        // when asked for
     std::vector<MemorySample> memory_timeline;  // of the same ranks
     std::uint64_t ranks = 0;
-    std::uint64_t events = 0;       // retirements
-    std::uint64_t ops = 0;          // ops they stand for, in the folded programs
-    std::uint64_t signature = 0;    // hash over step ends, breakdowns and peaks, independent of folding and coalescing
+    std::uint64_t events = 0;  // retirements
+    std::uint64_t ops = 0;     // ops they stand for, in the folded programs
+    std::uint64_t signature =
+        0;  // hash over step ends, breakdowns and peaks, independent of folding and coalescing
+    std::string
+        refused;  // not empty: why the plan cannot run as asked (an algorithm named for a group it does not fit)
     std::vector<BlockedRank> deadlock;  // not empty: the programs cannot finish
 };
 

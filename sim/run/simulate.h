@@ -23,12 +23,14 @@ struct SimulateOptions {
 
 // What the run was made of, for reports: labels and tensors of the timeline and the peaks, flops of the kernels.
 struct SimulationParts {
-    std::vector<WorkloadTrace> traces;    // per job; empty trace where the programs were given
-    std::vector<ProgramSet> programs;     // per job
+    std::vector<WorkloadTrace> traces;  // per job; empty trace where the programs were given
+    std::vector<ProgramSet> programs;   // per job
 };
 
 // Always returns: programs that cannot finish give RunResult::deadlock. The plan must come from resolve().
 // parts: filled when not null.
-[[nodiscard]] RunResult simulate(const Plan& plan, const SimulateOptions& options = {}, SimulationParts* parts = nullptr);
+[[nodiscard]] RunResult simulate(const Plan& plan,
+                                 const SimulateOptions& options = {},
+                                 SimulationParts* parts = nullptr);
 
 }  // namespace memwall

@@ -1,0 +1,386 @@
+#include "sim/run/bind.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/collectives/transfer.h"
+#include "sim/core/check.h"
+#include "sim/hardware/kernel_time.h"
+
+namespace memwall {
+namespace {
+
+std::uint32_t size32(std::size_t n) {
+    return static_cast<std::uint32_t>(n);
+}
+
+class Binder {
+  public:
+    Binder(const Plan& plan,
+           const Fabric& fabric,
+           const std::vector<const ProgramSet*>& programs,
+           bool coalesce)
+        : plan_(plan), fabric_(fabric), capacities_(link_capacities(fabric)) {
+        bound_.code = compile_programs(programs, coalesce);
+        bound_.steps = plan.run.steps;
+    }
+
+    tl::expected<Bound, std::string> run() {
+        add_links();
+        for (std::uint32_t j = 0; j < plan_.jobs.size(); ++j) {
+            add_ranks(j);
+            add_groups(j);
+            add_messages(j);
+            if (!error_.empty()) {
+                return tl::unexpected(error_);
+            }
+            bound_.job_start.push_back(plan_.jobs[j].start.count());
+        }
+        add_kernels();
+        find_isolated(bound_);
+        return std::move(bound_);
+    }
+
+  private:
+    struct JobRanks {
+        std::uint32_t first = 0;
+        std::uint32_t tp = 1;
+        std::uint32_t cp = 1;
+        std::uint32_t dp = 1;
+        std::uint32_t pp = 1;
+        // d counts over dp x cp, cp innermost
+        [[nodiscard]] std::uint32_t at(std::uint32_t t, std::uint32_t d, std::uint32_t s) const {
+            return first + t + tp * (d + cp * dp * s);
+        }
+    };
+
+    void add_links() {
+        for (std::uint32_t l = 0; l < fabric_.links().size(); ++l) {
+            bound_.links.push_back({l, 1, fabric_.links()[l].capacity.value});
+        }
+        bound_.capacities = capacities_;
+    }
+
+    void add_ranks(std::uint32_t j) {
+        const Job& job = plan_.jobs[j];
+        const Degrees& d = job.degrees;
+        ranks_ = {size32(bound_.ranks.size()),
+                  size32(static_cast<std::size_t>(d.tp)),
+                  size32(static_cast<std::size_t>(d.cp)),
+                  size32(static_cast<std::size_t>(d.dp)),
+                  size32(static_cast<std::size_t>(d.pp))};
+        const std::uint32_t per_stage = ranks_.tp * ranks_.cp * ranks_.dp;
+        for (std::uint32_t r = 0; r < per_stage * ranks_.pp; ++r) {
+            BoundRank rank;
+            rank.program = bound_.code.first_program[j] + r / per_stage;
+            rank.representative = r;
+            rank.kind = j == 0 ? kind_of(static_cast<int>(r)) : 0;
+            rank.groups.fill(kNone32);
+            bound_.ranks.push_back(rank);
+            devices_.push_back(device_of(plan_, job, r));
+        }
+    }
+
+    // Kind 0 is the healthy device; stragglers are ranks of the first job.
+    std::uint32_t kind_of(int rank) {
+        for (const Straggler& s : plan_.machine.stragglers) {
+            if (s.rank == rank && s.slower != 0) {
+                const auto found = std::find(slower_.begin(), slower_.end(), s.slower);
+                if (found == slower_.end()) {
+                    slower_.push_back(s.slower);
+                    return size32(slower_.size() - 1);
+                }
+                return size32(static_cast<std::size_t>(found - slower_.begin()));
+            }
+        }
+        return 0;
+    }
+
+    void add_groups(std::uint32_t j) {
+        const ProgramSet& set = *bound_.code.jobs[j];
+        count_calls(j);
+        const auto [first, tp, cp, dp, pp] = ranks_;
+        const std::uint32_t data = cp * dp;
+        const Degrees& degrees = plan_.jobs[j].degrees;
+        const auto shard =
+            std::clamp(size32(static_cast<std::size_t>(std::max(1, degrees.shard))), 1U, data);
+        const auto ep =
+            std::clamp(size32(static_cast<std::size_t>(std::max(1, degrees.ep))), 1U, data);
+        std::vector<std::uint32_t> members;
+        // n members from (t, d, s) on, `step` apart
+        const auto group =
+            [&](GroupRole role, std::uint32_t from, std::uint32_t n, std::uint32_t step) {
+                members.clear();
+                for (std::uint32_t i = 0; i < n; ++i) {
+                    members.push_back(from + i * step);
+                }
+                add_group(j, set, role, members);
+            };
+        const auto used = [&](GroupRole role) {
+            return calls_[static_cast<std::size_t>(role)] > 0;
+        };
+        for (std::uint32_t s = 0; s < pp; ++s) {
+            for (std::uint32_t d = 0; d < data; ++d) {
+                group(GroupRole::Tp, ranks_.at(0, d, s), tp, 1);
+            }
+            for (std::uint32_t t = 0; t < tp; ++t) {
+                for (std::uint32_t d = 0; d < data && used(GroupRole::Cp); d += cp) {
+                    group(GroupRole::Cp, ranks_.at(t, d, s), cp, tp);
+                }
+                if (used(GroupRole::Dp)) {
+                    group(GroupRole::Dp, ranks_.at(t, 0, s), data, tp);
+                }
+                for (std::uint32_t d = 0; d < data && used(GroupRole::Shard); d += shard) {
+                    group(GroupRole::Shard, ranks_.at(t, d, s), shard, tp);
+                }
+                for (std::uint32_t d = 0; d < shard && used(GroupRole::Replicate); ++d) {
+                    group(GroupRole::Replicate, ranks_.at(t, d, s), data / shard, tp * shard);
+                }
+                for (std::uint32_t d = 0; d < data && used(GroupRole::Ep); d += ep) {
+                    group(GroupRole::Ep, ranks_.at(t, d, s), ep, tp);
+                }
+            }
+        }
+        for (std::uint32_t d = 0; d < data; ++d) {
+            for (std::uint32_t t = 0; t < tp; ++t) {
+                if (used(GroupRole::Pp)) {
+                    group(GroupRole::Pp, ranks_.at(t, d, 0), pp, tp * data);
+                }
+                if (used(GroupRole::Embedding)) {
+                    group(GroupRole::Embedding,
+                          ranks_.at(t, d, 0),
+                          pp > 1 ? 2 : 1,
+                          tp * data * (pp - 1));
+                }
+            }
+        }
+        if (used(GroupRole::World)) {
+            group(GroupRole::World, first, tp * data * pp, 1);
+        }
+    }
+
+    // Calls by role, and the roles that are called on several streams.
+    void count_calls(std::uint32_t j) {
+        const ProgramSet& set = *bound_.code.jobs[j];
+        calls_.fill(0);
+        for (const CollectiveCall& call : set.collectives) {
+            bound_.call_in_role.push_back(calls_[static_cast<std::size_t>(call.role)]++);
+        }
+        std::array<std::uint32_t, kGroupRoles> streams{};
+        const auto note = [&](const Op& op) {
+            if (op.kind == OpKind::Collective) {
+                streams[static_cast<std::size_t>(set.collectives[op.work].role)] |=
+                    1U << static_cast<unsigned>(op.stream);
+            }
+        };
+        std::for_each(set.ops.begin(), set.ops.end(), note);
+        for (const Segment& segment : set.segments) {
+            std::for_each(segment.ops.begin(), segment.ops.end(), note);
+        }
+        for (std::size_t r = 0; r < overlaps_.size(); ++r) {
+            overlaps_[r] = (streams[r] & (streams[r] - 1)) != 0;
+        }
+    }
+
+    void add_group(std::uint32_t j,
+                   const ProgramSet& set,
+                   GroupRole role,
+                   const std::vector<std::uint32_t>& members) {
+        BoundGroup group;
+        group.role = role;
+        group.overlaps = overlaps_[static_cast<std::size_t>(role)];
+        group.members_begin = size32(bound_.members.size());
+        bound_.members.insert(bound_.members.end(), members.begin(), members.end());
+        group.members_end = size32(bound_.members.size());
+        group.transfers = size32(bound_.group_transfers.size());
+        group.transfers_end = group.transfers + calls_[static_cast<std::size_t>(role)];
+        for (const std::uint32_t m : members) {
+            bound_.ranks[m].groups[static_cast<std::size_t>(role)] = size32(bound_.groups.size());
+        }
+        bound_.groups.push_back(group);
+        ++owner_;
+        if (group.transfers_end == group.transfers) {
+            return;
+        }
+        group_devices_.clear();
+        for (const std::uint32_t m : members) {
+            group_devices_.push_back(devices_[m]);
+        }
+        const GroupShape shape = shape_of(fabric_, group_devices_);
+        group_usages_.clear();
+        for (const CollectiveCall& call : set.collectives) {
+            if (call.role == role) {
+                bound_.group_transfers.push_back(add_collective(j, shape, call));
+            }
+        }
+    }
+
+    std::uint32_t add_collective(std::uint32_t j,
+                                 const GroupShape& shape,
+                                 const CollectiveCall& call) {
+        const auto [found, fresh] = times_.try_emplace({shape, call});
+        if (fresh) {
+            const auto time = collective_time(plan_.machine, shape, call);
+            if (time) {
+                found->second = *time;
+            } else {
+                error_ = time.error();
+            }
+        }
+        const CollectiveTime& time = found->second;
+        // Calls of one kind and variant use the same links.
+        Range usage{};
+        const auto known =
+            std::find_if(group_usages_.begin(), group_usages_.end(), [&](const KnownUsage& u) {
+                return u.kind == call.kind && u.variant == time.variant;
+            });
+        if (known != group_usages_.end()) {
+            usage = known->range;
+        } else {
+            usage = add_usage(usage_of(fabric_, group_devices_, call.kind, time.variant));
+            group_usages_.push_back({call.kind, time.variant, usage});
+        }
+        return add_transfer(j, time, call.bytes, usage, false);
+    }
+
+    void add_messages(std::uint32_t j) {
+        const Code& code = bound_.code;
+        const std::uint32_t per_stage = ranks_.tp * ranks_.cp * ranks_.dp;
+        for (std::uint32_t r = ranks_.first; r < ranks_.first + per_stage * ranks_.pp; ++r) {
+            BoundRank& rank = bound_.ranks[r];
+            const CodeProgram& program = code.programs[rank.program];
+            rank.peers = size32(bound_.peers.size());
+            rank.messages = size32(bound_.message_transfers.size());
+            for (const std::uint32_t stage : program.peers) {
+                bound_.peers.push_back(r + (stage - program.program) * per_stage);
+            }
+            std::uint16_t at = kNone16;
+            Range usage{};
+            MessageShape shape;
+            for (const Message& m : program.messages) {
+                if (m.peer != at) {
+                    const MessagePath path = message_path(
+                        fabric_, devices_[r], devices_[bound_.peers[rank.peers + m.peer]]);
+                    usage = add_usage(path.usage);
+                    shape = path.shape;
+                    at = m.peer;
+                    ++owner_;
+                }
+                const auto [found, fresh] = message_times_.try_emplace({shape, m.bytes});
+                if (fresh) {
+                    found->second = message_time(plan_.machine, shape, m.bytes);
+                }
+                bound_.message_transfers.push_back(
+                    add_transfer(j, found->second, m.bytes, usage, true));
+            }
+        }
+    }
+
+    struct Range {
+        std::uint32_t begin = 0;
+        std::uint32_t end = 0;
+    };
+    struct KnownUsage {
+        CollectiveKind kind = CollectiveKind::AllReduce;
+        Variant variant;
+        Range range;
+    };
+
+    Range add_usage(const std::vector<Usage>& usage) {
+        const Range range{size32(bound_.usages.size()),
+                          size32(bound_.usages.size() + usage.size())};
+        bound_.usages.insert(bound_.usages.end(), usage.begin(), usage.end());
+        return range;
+    }
+
+    std::uint32_t add_transfer(
+        std::uint32_t j, const CollectiveTime& time, Bytes bytes, Range usage, bool message) {
+        const StackInterference& interference = plan_.jobs[j].stack.interference;
+        BoundTransfer t;
+        t.delay = time.delay.count();
+        t.flow = (time.alone - time.delay).count();
+        t.cap = time.cap;
+        t.bytes = time.cap > 0 ? bytes.value : 0;
+        t.weight = time.weight;
+        if (plan_.machine.interference && interference.enabled) {
+            const double share = time.crosses_nodes ? interference.cross_node_share : 1;
+            t.blocks = static_cast<std::int32_t>(std::lround(time.blocks * share));
+        }
+        t.message = message;
+        t.owner = owner_;
+        if (t.bytes > 0) {
+            t.usage_begin = usage.begin;
+            t.usage_end = usage.end;
+            const std::span<const Usage> links(bound_.usages.data() + usage.begin,
+                                               usage.end - usage.begin);
+            const double limit = link_limit(capacities_, links);
+            if (limit < t.cap) {
+                t.flow = duration_from_seconds(static_cast<double>(t.bytes) / limit).count();
+            }
+        }
+        bound_.transfers.push_back(t);
+        return size32(bound_.transfers.size() - 1);
+    }
+
+    void add_kernels() {
+        std::vector<const Kernel*> kernels;
+        for (const ProgramSet* set : bound_.code.jobs) {
+            for (const Kernel& kernel : set->kernels) {
+                kernels.push_back(&kernel);
+            }
+        }
+        const auto count = size32(kernels.size());
+        bound_.kernels = KernelTimes(
+            size32(slower_.size()),
+            count,
+            [kernels = std::move(kernels), slower = slower_, gpu = &plan_.machine.cluster.node.gpu](
+                std::uint32_t kind, std::uint32_t kernel, int blocks) {
+                const Duration healthy = kernel_time(*gpu, *kernels[kernel], blocks).duration;
+                return slower[kind] == 0
+                           ? healthy
+                           : Duration(std::llround(static_cast<double>(healthy.count()) *
+                                                   (1 + slower[kind])));
+            });
+    }
+
+    const Plan& plan_;
+    const Fabric& fabric_;
+    std::vector<double> capacities_;
+    Bound bound_;
+    std::string error_;
+    JobRanks ranks_;
+    std::vector<DeviceId> devices_;  // by rank of Bound
+    std::vector<double> slower_ = {0};
+    std::array<std::uint32_t, kGroupRoles> calls_{};
+    std::array<bool, kGroupRoles> overlaps_{};
+    std::uint32_t owner_ = 0;
+    std::map<std::pair<GroupShape, CollectiveCall>, CollectiveTime> times_;
+    std::map<std::pair<MessageShape, Bytes>, CollectiveTime> message_times_;
+    std::vector<DeviceId> group_devices_;
+    std::vector<KnownUsage> group_usages_;
+};
+
+}  // namespace
+
+DeviceId device_of(const Plan& plan, const Job& job, std::uint32_t rank) {
+    const auto per_node = static_cast<std::uint32_t>(plan.machine.cluster.node.gpus);
+    const auto first = static_cast<std::uint32_t>(job.first_node);
+    const auto world = static_cast<std::uint32_t>(job.degrees.world());
+    const std::uint32_t nodes = (world + per_node - 1) / per_node;
+    const std::uint32_t node =
+        plan.machine.node_order == NodeOrder::Block ? rank / per_node : rank % nodes;
+    const std::uint32_t local =
+        plan.machine.node_order == NodeOrder::Block ? rank % per_node : rank / nodes;
+    return DeviceId{std::size_t{first + node} * per_node + local};
+}
+
+tl::expected<Bound, std::string> bind_plan(const Plan& plan,
+                                           const Fabric& fabric,
+                                           const std::vector<const ProgramSet*>& programs,
+                                           bool coalesce) {
+    MW_CHECK(programs.size() == plan.jobs.size(), "one set of programs per job");
+    return Binder(plan, fabric, programs, coalesce).run();
+}
+
+}  // namespace memwall

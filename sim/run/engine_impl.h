@@ -1,0 +1,203 @@
+#pragma once
+// The engine as a class. Internal: engine.h is the way in. The loop is in engine.cpp, ops of ranks in engine_ops.cpp, pieces
+// played at one go in engine_pieces.cpp, the accounts of the measured step in engine_accounts.cpp.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/network/fluid.h"
+#include "sim/run/engine_state.h"
+
+namespace memwall {
+
+class Engine {
+  public:
+    Engine(Bound& bound, const EngineOptions& options);
+    Played run();
+
+  private:
+    // Events, in the order in which those of one instant are applied.
+    enum class Kind : std::uint32_t {
+        End,     // of an activity
+        Flow,    // its delay is over: it enters the network
+        Finish,  // a piece that ends a step on a stream has ended; subject: rank and stream
+        Wake,    // an op may be ready; subject: rank and stream, or rank and kStreams for a drain
+    };
+
+    // engine.cpp: the loop
+    void retire();
+    void apply(const Event& event);
+    void issue();
+    void share();
+    void schedule(Ps time, Kind kind, std::uint32_t subject) {
+        queue_.push({Time(Duration(time)), static_cast<std::uint32_t>(kind), subject, 0});
+    }
+    static std::uint32_t subject_of(std::uint32_t rank, std::uint32_t stream) {
+        return rank * 16 + stream;
+    }
+    void touch(std::uint32_t r) {
+        if (!ranks_[r].touched) {
+            ranks_[r].touched = true;
+            touched_.push_back(r);
+        }
+    }
+    void finish_step(std::uint32_t r, std::uint32_t step, Ps at);
+    [[nodiscard]] std::vector<BlockedRank> blocked() const;
+    [[nodiscard]] Played collect();
+
+    // engine_ops.cpp: streams, waits, collectives, messages
+    bool advance(std::uint32_t r, Stream s);
+    bool try_drain(std::uint32_t r);
+    [[nodiscard]] Ps host_start(const RankState& rank,
+                                const CodeNode& node,
+                                std::uint32_t step) const;
+    [[nodiscard]] Ps ready_at(std::uint32_t r, Stream s);
+    void start_op(std::uint32_t r, Stream s);
+    void start_kernel(std::uint32_t r, Stream s, const CodeOp& op);
+    void join_collective(std::uint32_t r, Stream s, const CodeOp& op);
+    void join_exchange(std::uint32_t r, Stream s);
+    void op_done(std::uint32_t r, Stream s, const Span& span);
+    void next_node(RankState& rank, StreamState& stream, Stream s) const;
+    void step_over(std::uint32_t r, Stream s, std::uint32_t step, Ps end, bool revisable);
+    OpenNode& open_node(RankState& rank, std::uint32_t node, std::uint32_t step);
+    std::uint32_t new_activity();
+    void start_activity(std::uint32_t a);
+    void start_flow(std::uint32_t a);
+    void end_activity(std::uint32_t a);
+    void end_message_side(std::uint32_t r, std::uint32_t transfer, Ps start);
+    void hold(std::uint32_t r, std::int32_t blocks, Ps start);
+    void release(std::uint32_t r, std::int32_t blocks, Ps start);
+    void log_residency(RankState& rank, std::uint32_t r, std::int32_t level_before);
+    [[nodiscard]] std::int32_t level_at_now(const RankState& rank) const {
+        return rank.fresh_at == now_ ? rank.blocks - rank.fresh : rank.blocks;
+    }
+
+    // engine_pieces.cpp
+    [[nodiscard]] static bool at_one_go(const RankState& rank, const Piece& piece) {
+        return piece.coalescable && (rank.tp_isolated || piece.first_tp == kNone16);
+    }
+    void enter_piece(std::uint32_t r);
+    void tp_is_ready(std::uint32_t r);
+    void evaluate(std::uint32_t r);
+    // One rank of an island while its piece is played.
+    struct Player {
+        Ps compute = 0;  // clocks of its streams
+        Ps tp = 0;
+        Ps host = 0;
+        Ps last_start = 0;
+        const LogEntry* log = nullptr;
+        const LogEntry* log_end = nullptr;
+        const Ps* durations = nullptr;
+        std::int32_t level = 0;
+        std::uint32_t kind = 0;
+        std::uint32_t tp_next =
+            0;  // the first tp collective that has not ended when its next kernel starts
+    };
+    [[nodiscard]] Player player_of(std::uint32_t r);
+    [[nodiscard]] Ps play_kernel(Player& player,
+                                 Ps start,
+                                 std::uint32_t work,
+                                 std::span<const TpSpan> tp);
+    void play_together(std::span<const std::uint32_t> ranks);
+    void replay_alone(std::uint32_t r);
+    void publish(std::uint32_t r, const Player& player, std::size_t first_export, bool first);
+    void leave_piece(std::uint32_t r);
+    [[nodiscard]] bool alike(std::uint32_t a, std::uint32_t b) const;
+
+    // engine_accounts.cpp: who waits for what, only in the measured step of the first job
+    [[nodiscard]] bool measured(const RankState& rank, std::uint32_t step) const {
+        return rank.job == 0 && step + 1 == steps_;
+    }
+    // Part of [from, to] in the measured step. Nothing while the step before has not ended: that is after `now_`.
+    [[nodiscard]] Ps inside(Ps from, Ps to) const {
+        return window_ == kNever ? 0 : std::max<Ps>(0, to - std::max(from, window_));
+    }
+    void account_before(std::uint32_t r, const StreamState& stream);
+    void account_kernel(RankState& rank);
+    void account_communication(RankState& rank, Ps from, Ps to) {
+        rank.communication += inside(from, to);
+    }
+    void account_blocking(std::uint32_t r, const StreamState& stream, const Span& span);
+    void account_piece(std::uint32_t r);
+    void account_end(std::uint32_t r, Ps end);
+    void add_kernel(RankState& rank, Category category, Ps start, Ps end, Ps growth) const;
+    struct Interval {
+        Span span;
+        Category category = Category::None;
+        bool exchange = false;
+    };
+    // What an op waits for, directly or through other transfers, as far as it ended after `from`: fills intervals_.
+    struct Root {  // the op's own node, whose ops' times are at hand
+        std::uint32_t node = kNone32;
+        std::uint32_t step = 0;
+        const Span* spans = nullptr;
+    };
+    void gather(const RankState& rank, const Root& root, std::uint16_t op, Ps from);
+    void gather_op(
+        const RankState& rank, std::uint32_t node, std::uint16_t op, std::uint32_t step, Ps from);
+    void gather_local(
+        const RankState& rank, std::uint32_t node, std::uint16_t op, std::uint32_t step, Ps from);
+    void gather_record(const RankState& rank, std::uint32_t record, std::uint32_t step, Ps from);
+    void gather_last(const RankState& rank,
+                     const std::array<std::uint32_t, kStreams>& records,
+                     Ps from);
+    // Splits [from, to] among the labels by intervals_; what no interval explains is host, or idle.
+    void attribute(RankState& rank, Ps from, Ps to, bool rest_is_idle);
+    void attribute_instant(RankState& rank, Ps from, Ps to, bool rest_is_idle);
+
+    [[nodiscard]] const CodeNode& node_of(const RankState& rank, std::uint32_t n) const {
+        return rank.program->nodes[n];
+    }
+    [[nodiscard]] const Piece& piece_of(const RankState& rank, std::uint32_t n) const {
+        return code_.pieces[rank.program->nodes[n].piece];
+    }
+    [[nodiscard]] const CodeOp* ops_of(const Piece& piece) const {
+        return code_.ops.data() + piece.ops_begin;
+    }
+    [[nodiscard]] Record& record(const RankState& rank, std::uint32_t index) {
+        return records_[rank.records + index];
+    }
+    [[nodiscard]] const Record& record(const RankState& rank, std::uint32_t index) const {
+        return records_[rank.records + index];
+    }
+    [[nodiscard]] std::uint32_t tp_group(std::uint32_t r) const {
+        return bound_.ranks[r].groups[static_cast<std::size_t>(GroupRole::Tp)];
+    }
+
+    Bound& bound_;
+    const Code& code_;
+    std::uint32_t steps_ = 0;
+    EventQueue queue_;
+    FluidNetwork network_;
+    std::vector<std::uint32_t> activity_of_flow_;
+    bool network_changed_ = false;
+    Ps now_ = 0;
+    Ps window_ = kNever;  // start of the measured step, once known
+    std::vector<RankState> ranks_;
+    std::vector<Record> records_;
+    std::vector<Activity> activities_;
+    std::vector<std::uint32_t> free_activities_;
+    std::vector<std::uint32_t> arrived_;   // by group and stream: members that wait in it
+    std::vector<std::uint32_t> tp_ready_;  // by group: members that wait in the piece
+    std::vector<std::uint32_t> touched_;
+    std::vector<std::uint32_t> dirty_;       // ranks whose running piece must be played again
+    std::vector<std::uint64_t> carried_;     // by transfer: completions in the measured step
+    std::vector<StepState> rank_steps_;      // of the first job: by rank and step
+    std::vector<std::uint32_t> ranks_left_;  // by step: of the first job
+    std::vector<Ps> step_end_;
+    std::uint64_t events_ = 0;
+    std::uint64_t ops_ = 0;
+    std::vector<PlayedOp> timeline_;
+    // Scratch of pieces and accounts.
+    std::vector<Ps> ends_;
+    std::vector<Span> spans_;
+    std::vector<Player> players_;
+    std::vector<TpSpan> tp_spans_;
+    std::vector<Interval> intervals_;
+    Root root_;
+    std::vector<std::uint32_t> gathered_;
+    std::vector<Ps> cuts_;
+    std::vector<Span> exports_;
+};
+
+}  // namespace memwall

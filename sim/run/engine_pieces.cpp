@@ -1,0 +1,281 @@
+// Pieces: runs of ops that nothing can interrupt, played in one loop without events (design.md section 8b).
+//
+// A piece is played when all ranks of its tp group have come to it, from their clocks at that instant. Kernels take the
+// duration of the communication blocks resident at their start: those of other transfers, from the log that the rank keeps
+// since it entered the piece, and those of the piece's own tp collectives. When residency changes later on, the piece is
+// played again with the longer log: ops that have started come out as before, the rest may change. All tp collectives of a
+// piece end before its last kernel starts, so a rank that has left the piece has no influence any more on the others.
+#include "sim/core/check.h"
+#include "sim/run/engine_impl.h"
+
+namespace memwall {
+
+void Engine::enter_piece(std::uint32_t r) {
+    RankState& rank = ranks_[r];
+    StreamState& compute = rank.streams[static_cast<std::size_t>(Stream::Compute)];
+    compute.busy = true;
+    compute.joined = now_;
+    RunningPiece& running = rank.running;
+    const bool dirty = running.dirty;  // still listed in dirty_ from the piece before
+    running = {};
+    running.dirty = dirty;
+    running.node = compute.node;
+    running.step = compute.step;
+    running.entry = now_;
+    running.host = host_start(rank, node_of(rank, running.node), running.step);
+    rank.log.clear();
+    rank.log.push_back({now_, level_at_now(rank), rank.blocks, rank.active});
+    if (piece_of(rank, running.node).first_tp == kNone16) {
+        running.tp_ready = true;
+        evaluate(r);
+    }
+}
+
+void Engine::tp_is_ready(std::uint32_t r) {
+    RankState& rank = ranks_[r];
+    rank.running.tp_ready = true;
+    rank.running.tp_free = rank.streams[static_cast<std::size_t>(Stream::Tp)].free_at;
+    const std::uint32_t g = tp_group(r);
+    const BoundGroup& group = bound_.groups[g];
+    if (++tp_ready_[g] == group.members_end - group.members_begin) {
+        tp_ready_[g] = 0;
+        evaluate(r);
+    }
+}
+
+// Plays the piece of this rank, and of its tp group where they meet in it.
+void Engine::evaluate(std::uint32_t r) {
+    const RunningPiece& running = ranks_[r].running;
+    if (piece_of(ranks_[r], running.node).first_tp == kNone16) {
+        play_together({&r, 1});
+        return;
+    }
+    const BoundGroup& group = bound_.groups[tp_group(r)];
+    const std::span<const std::uint32_t> members(bound_.members.data() + group.members_begin,
+                                                 group.members_end - group.members_begin);
+    for (const std::uint32_t m : members) {
+        if (ranks_[m].running.node != running.node || ranks_[m].running.step != running.step) {
+            replay_alone(r);
+            return;
+        }
+    }
+    play_together(members);
+}
+
+Engine::Player Engine::player_of(std::uint32_t r) {
+    const RankState& rank = ranks_[r];
+    Player player;
+    player.compute = rank.running.entry;
+    player.tp = rank.running.tp_free;
+    player.host = rank.running.host;
+    player.log = rank.log.data();
+    player.log_end = rank.log.data() + rank.log.size();
+    player.kind = bound_.ranks[r].kind;
+    player.level = 0;
+    player.durations = bound_.kernels.column(player.kind, 0);
+    return player;
+}
+
+bool Engine::alike(std::uint32_t a, std::uint32_t b) const {
+    const RankState& x = ranks_[a];
+    const RankState& y = ranks_[b];
+    return bound_.ranks[a].kind == bound_.ranks[b].kind && x.running.entry == y.running.entry &&
+           x.running.tp_free == y.running.tp_free && x.running.host == y.running.host &&
+           x.log.size() == y.log.size() &&
+           std::equal(
+               x.log.begin(), x.log.end(), y.log.begin(), [](const LogEntry& p, const LogEntry& q) {
+                   return p.time == q.time && p.at == q.at && p.after == q.after;
+               });
+}
+
+// Ends a kernel that starts at `start`.
+Ps Engine::play_kernel(Player& player, Ps start, std::uint32_t work, std::span<const TpSpan> tp) {
+    while (player.log + 1 < player.log_end && player.log[1].time <= start) {
+        ++player.log;
+    }
+    std::int32_t level = player.log->time == start ? player.log->at : player.log->after;
+    while (player.tp_next < tp.size() && tp[player.tp_next].end <= start) {
+        ++player.tp_next;
+    }
+    if (player.tp_next < tp.size() && tp[player.tp_next].start < start) {
+        level += tp[player.tp_next].blocks;
+    }
+    if (level != player.level) {
+        player.level = level;
+        player.durations = bound_.kernels.column(player.kind, level);
+    }
+    player.last_start = start;
+    player.compute = start + player.durations[work];
+    return player.compute;
+}
+
+void Engine::play_together(std::span<const std::uint32_t> ranks) {
+    const RankState& lead = ranks_[ranks.front()];
+    const Piece& piece = piece_of(lead, lead.running.node);
+    const CodeOp* ops = ops_of(piece);
+    const std::uint32_t* transfers = nullptr;
+    if (piece.first_tp != kNone16) {
+        transfers =
+            bound_.group_transfers.data() + bound_.groups[tp_group(ranks.front())].transfers;
+    }
+    std::size_t k = 1;
+    for (std::size_t m = 1; m < ranks.size(); ++m) {
+        if (!alike(ranks[0], ranks[m])) {
+            k = ranks.size();
+            break;
+        }
+    }
+    players_.clear();
+    for (std::size_t m = 0; m < k; ++m) {
+        players_.push_back(player_of(ranks[m]));
+    }
+    ends_.resize(piece.size() * k);
+    exports_.resize(std::size_t{piece.records} * k);
+    tp_spans_.clear();
+    for (std::uint32_t i = 0; i < piece.size(); ++i) {
+        const CodeOp& op = ops[i];
+        if (op.stream == Stream::Compute) {
+            for (std::size_t m = 0; m < k; ++m) {
+                Player& player = players_[m];
+                Ps start = std::max(player.compute, player.host + op.issue);
+                for (std::uint8_t w = 0; w < op.waits; ++w) {
+                    start = std::max(start, ends_[op.wait[w] * k + m]);
+                }
+                const Ps end = play_kernel(player, start, op.work, tp_spans_);
+                ends_[i * k + m] = end;
+                if (op.record != kNone16) {
+                    exports_[op.record * k + m] = {start, start, end};
+                }
+            }
+            continue;
+        }
+        Ps start = 0;
+        for (std::size_t m = 0; m < k; ++m) {
+            Ps join = std::max(players_[m].tp, players_[m].host + op.issue);
+            for (std::uint8_t w = 0; w < op.waits; ++w) {
+                join = std::max(join, ends_[op.wait[w] * k + m]);
+            }
+            ends_[i * k + m] = join;
+            start = std::max(start, join);
+        }
+        const BoundTransfer& transfer = bound_.transfers[transfers[bound_.call_in_role[op.work]]];
+        const Ps end = start + transfer.delay + transfer.flow;
+        tp_spans_.push_back({start, end, transfer.blocks});
+        for (std::size_t m = 0; m < k; ++m) {
+            if (op.record != kNone16) {
+                exports_[op.record * k + m] = {ends_[i * k + m], start, end};
+            }
+            ends_[i * k + m] = end;
+            players_[m].tp = end;
+        }
+    }
+    const bool first = !lead.running.evaluated;
+    if (first && transfers != nullptr &&
+        (lead.job == 0 ? measured(lead, lead.running.step) : window_ != kNever)) {
+        for (std::uint32_t i = 0; i < piece.size(); ++i) {
+            if (ops[i].stream == Stream::Tp) {
+                ++carried_[transfers[bound_.call_in_role[ops[i].work]]];
+            }
+        }
+    }
+    for (std::size_t m = 0; m < ranks.size(); ++m) {
+        ranks_[ranks[m]].running.dirty = false;
+        ranks_[ranks[m]].tp.assign(tp_spans_.begin(), tp_spans_.end());
+        publish(ranks[m], players_[k == 1 ? 0 : m], k == 1 ? 0 : m, first);
+    }
+}
+
+// Others have left the piece: its tp collectives are over, only kernels of this rank are still to come.
+void Engine::replay_alone(std::uint32_t r) {
+    RankState& rank = ranks_[r];
+    const Piece& piece = piece_of(rank, rank.running.node);
+    const CodeOp* ops = ops_of(piece);
+    Player player = player_of(r);
+    players_.clear();
+    ends_.resize(piece.size());
+    exports_.resize(piece.records);
+    std::size_t next_tp = 0;
+    for (std::uint32_t i = 0; i < piece.size(); ++i) {
+        const CodeOp& op = ops[i];
+        Ps start = std::max(op.stream == Stream::Compute ? player.compute : player.tp,
+                            player.host + op.issue);
+        for (std::uint8_t w = 0; w < op.waits; ++w) {
+            start = std::max(start, ends_[op.wait[w]]);
+        }
+        if (op.stream == Stream::Compute) {
+            ends_[i] = play_kernel(
+                player, start, op.work, std::span<const TpSpan>(rank.tp.data(), next_tp));
+        } else {
+            player.tp = rank.tp[next_tp++].end;
+            ends_[i] = player.tp;
+        }
+        if (op.record != kNone16) {
+            exports_[op.record] = {
+                start, op.stream == Stream::Compute ? start : rank.tp[next_tp - 1].start, ends_[i]};
+        }
+    }
+    publish(r, player, 0, false);
+}
+
+// Makes the results known to the rank's other ops. exports_ holds [record][player].
+void Engine::publish(std::uint32_t r, const Player& player, std::size_t first_export, bool first) {
+    RankState& rank = ranks_[r];
+    RunningPiece& running = rank.running;
+    const CodeNode& node = node_of(rank, running.node);
+    const Piece& piece = code_.pieces[node.piece];
+    const std::size_t k = players_.empty() ? 1 : players_.size();
+    for (std::uint32_t i = 0; i < piece.records; ++i) {
+        record(rank, node.records + i) = {exports_[i * k + first_export], running.step};
+    }
+    running.exit = player.compute;
+    running.tp_exit = player.tp;
+    running.last_kernel_start = player.last_start;
+    StreamState& compute = rank.streams[static_cast<std::size_t>(Stream::Compute)];
+    StreamState& tp = rank.streams[static_cast<std::size_t>(Stream::Tp)];
+    if (first) {
+        running.evaluated = true;
+        ++events_;
+        ops_ += piece.size();
+        compute.busy = false;
+        next_node(rank, compute, Stream::Compute);
+        running.compute_wraps = compute.step != running.step;
+        if (running.compute_wraps) {
+            step_over(r, Stream::Compute, running.step, running.exit, true);
+        }
+        if (piece.first_tp != kNone16) {
+            next_node(rank, tp, Stream::Tp);
+            running.tp_wraps = tp.step != running.step;
+            if (running.tp_wraps) {
+                step_over(r, Stream::Tp, running.step, running.tp_exit, true);
+            }
+        }
+    } else {
+        if (running.compute_wraps && compute.finish_at != kNever) {
+            step_over(r, Stream::Compute, running.step, running.exit, true);
+        }
+        if (running.tp_wraps && tp.finish_at != kNever) {
+            step_over(r, Stream::Tp, running.step, running.tp_exit, true);
+        }
+    }
+    compute.free_at = running.exit;
+    if (piece.first_tp != kNone16 && (first || running.tp_exit > now_)) {
+        tp.free_at = running.tp_exit;
+    }
+    touch(r);
+}
+
+void Engine::leave_piece(std::uint32_t r) {
+    RankState& rank = ranks_[r];
+    if (rank.running.node == kNone32) {
+        return;
+    }
+    MW_CHECK(rank.running.evaluated && rank.running.exit <= now_, "a piece is left before its end");
+    if (measured(rank, rank.running.step)) {
+        account_piece(r);
+    }
+    rank.mark = rank.running.exit;
+    rank.running.node = kNone32;
+    rank.running.evaluated = false;
+}
+
+}  // namespace memwall

@@ -1,0 +1,87 @@
+// The plain engine plays every op of every rank as an event. Pieces played at one go, and classes of ranks played as one,
+// must give the same picoseconds.
+#include <doctest/doctest.h>
+
+#include "sim/run/engine.h"
+#include "sim/run/fold.h"
+#include "tests/run/synthetic.h"
+
+using namespace memwall;
+using namespace memwall::testing;
+
+namespace {
+
+void check_rank(const RankClass& a, const RankClass& b) {
+    const Breakdown& x = a.breakdown;
+    const Breakdown& y = b.breakdown;
+    CHECK(x.compute == y.compute);
+    CHECK(x.recompute == y.recompute);
+    CHECK(x.optimizer == y.optimizer);
+    CHECK(x.exposed == y.exposed);
+    CHECK(x.bubble == y.bubble);
+    CHECK(x.imbalance == y.imbalance);
+    CHECK(x.host == y.host);
+    CHECK(x.idle == y.idle);
+    CHECK(x.interference == y.interference);
+    CHECK(a.communication == b.communication);
+    CHECK(a.finished == b.finished);
+}
+
+void check_sums(const Played& played) {
+    REQUIRE(played.deadlock.empty());
+    REQUIRE(played.step_ends.size() == 2);
+    for (const RankClass& rank : played.ranks) {
+        CHECK(rank.breakdown.sum() == played.step_ends[1] - played.step_ends[0]);
+    }
+}
+
+// plain: of unfolded ranks. other: of the classes that `class_of` leads to.
+void check_equal(const Played& plain,
+                 const Played& other,
+                 const std::vector<std::uint32_t>& class_of) {
+    CHECK(plain.step_ends == other.step_ends);
+    std::vector<std::uint64_t> members(other.ranks.size());
+    for (std::size_t r = 0; r < plain.ranks.size(); ++r) {
+        CAPTURE(r);
+        check_rank(plain.ranks[r], other.ranks[class_of[r]]);
+        ++members[class_of[r]];
+    }
+    for (std::size_t c = 0; c < members.size(); ++c) {
+        CHECK(members[c] == other.ranks[c].multiplicity);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("coalesced, folded and plain runs of random programs are equal to the picosecond") {
+    std::uint64_t plain_events = 0;
+    std::uint64_t coalesced_events = 0;
+    std::size_t ranks = 0;
+    std::size_t classes = 0;
+    for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+        CAPTURE(seed);
+        const SyntheticCase c = random_case(seed);
+        Folded plain = unfolded(bind_synthetic(c, false));
+        Folded coalesced = unfolded(bind_synthetic(c, true));
+        Folded folded = fold(bind_synthetic(c, false));
+        Folded both = fold(bind_synthetic(c, true));
+        const Played reference = play(plain.bound);
+        check_sums(reference);
+        const Played a = play(coalesced.bound);
+        const Played b = play(folded.bound);
+        const Played d = play(both.bound);
+        check_equal(reference, a, coalesced.class_of);
+        check_equal(reference, b, folded.class_of);
+        check_equal(reference, d, both.class_of);
+        CHECK(reference.ops == a.ops);
+        CHECK(b.ops == d.ops);
+        CHECK(reference.link_bytes == a.link_bytes);
+        plain_events += reference.events;
+        coalesced_events += a.events;
+        ranks += plain.bound.ranks.size();
+        classes += folded.bound.ranks.size();
+    }
+    // The cases are not all of one kind: a third of the events is saved, and half of the ranks.
+    CHECK(coalesced_events * 3 < plain_events * 2);
+    CHECK(classes * 2 < ranks);
+}
