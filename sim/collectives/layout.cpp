@@ -110,8 +110,8 @@ Layout layout_of(const Fabric& fabric, std::span<const DeviceId> members) {
 }
 
 Layout layout_of(const EvenLayout& even) {
-    MW_CHECK(even.lanes >= 1 && even.lanes <= even.ranks_per_node,
-             "a lane needs a rank of its own in each node");
+    MW_CHECK(even.lanes >= 1, "a group has at least one lane");
+    MW_CHECK(even.lanes <= even.ranks_per_node, "a lane needs a rank of its own in each node");
     Layout layout;
     layout.ranks = even.nodes * even.ranks_per_node;
     layout.lanes = even.lanes;

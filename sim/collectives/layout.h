@@ -15,15 +15,16 @@ struct Layout {
     int lanes = 1;           // distinct NICs of the members of a node, of the node with the fewest
     std::vector<int> order;  // members (positions in the group), node after node
     std::vector<int> node_begin;  // into order; one more than there are nodes
-    std::vector<int>
-        gate;  // [node * lanes + lane]: offset within the node of the member at the lane's NIC
+    // [node * lanes + lane]: offset within the node of the member at the lane's NIC
+    std::vector<int> gate;
 
     [[nodiscard]] int nodes() const { return static_cast<int>(node_begin.size()) - 1; }
     [[nodiscard]] int ranks_in(int node) const { return begin(node + 1) - begin(node); }
     // Member number `step` of the node on the lane's way through it: starts at the gate, wraps around.
     [[nodiscard]] int member(int node, int lane, int step) const {
         const int p = ranks_in(node);
-        return order[static_cast<std::size_t>(begin(node) + (gate_of(node, lane) + step) % p)];
+        const int at = begin(node) + ((gate_of(node, lane) + step) % p);
+        return order[static_cast<std::size_t>(at)];
     }
     [[nodiscard]] int gate_member(int node, int lane) const { return member(node, lane, 0); }
     // The lane's order of all members: node after node, each from its gate.
@@ -32,7 +33,8 @@ struct Layout {
   private:
     [[nodiscard]] int begin(int node) const { return node_begin[static_cast<std::size_t>(node)]; }
     [[nodiscard]] int gate_of(int node, int lane) const {
-        return gate[static_cast<std::size_t>((node * lanes) + lane)];
+        const int at = (node * lanes) + lane;
+        return gate[static_cast<std::size_t>(at)];
     }
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -20,6 +20,9 @@ using Error = tl::unexpected<std::string>;
 
 // A barrier is an all-reduce of one word.
 constexpr std::int64_t kBarrierBytes = 4;
+
+// An all-to-all numbers its n^2 blocks.
+constexpr std::size_t kStepwiseRanksMax = 32768;
 
 HopRates hop_rates(const GroupShape& shape) {
     return {.port = shape.port.value,
@@ -359,6 +362,12 @@ tl::expected<StepPlan, std::string> plan_steps(const Fabric& fabric,
     if (members.size() < 2 || bytes.value <= 0) {
         return plan;
     }
+    if (members.size() > kStepwiseRanksMax) {
+        return Error(
+            fmt::format("fidelity: stepwise plays groups of at most {} ranks, here {}; use fluid",
+                        kStepwiseRanksMax,
+                        members.size()));
+    }
     const AlgorithmEntry& entry =
         entry_of(*named == Algorithm::None ? default_algorithm(call.kind) : *named);
     if (entry.algorithm == Algorithm::Nvls) {
@@ -366,7 +375,7 @@ tl::expected<StepPlan, std::string> plan_steps(const Fabric& fabric,
             "nvls has no messages between GPUs: the switch adds on the way; use fidelity: fluid");
     }
     const GroupShape shape = shape_of(fabric, members);
-    for (std::string why : {missing_rate(fabric.machine(), shape), entry.obstacle(shape)}) {
+    for (const std::string& why : {missing_rate(fabric.machine(), shape), entry.obstacle(shape)}) {
         if (!why.empty()) {
             return Error(why);
         }
@@ -379,13 +388,18 @@ tl::expected<StepPlan, std::string> plan_steps(const Fabric& fabric,
     const auto upto = [&](int chunk) {
         return (bytes.value / parts * chunk) + std::min<std::int64_t>(chunk, bytes.value % parts);
     };
-    for (const ChunkStep& step : schedule.steps) {
-        std::vector<StepMessage>& messages = plan.steps.emplace_back();
-        for (const ChunkMessage& m : step) {
+    for (int index = 0; index < schedule.steps; ++index) {
+        PlannedStep step;
+        for (const ChunkMessage& m : schedule.step(index)) {
             const int first = m.first_chunk % parts;
-            messages.push_back({.from = members[static_cast<std::size_t>(m.via)],
-                                .to = members[static_cast<std::size_t>(m.to)],
-                                .bytes = Bytes{upto(first + m.chunks) - upto(first)}});
+            step.messages.push_back({.from = members[static_cast<std::size_t>(m.via)],
+                                     .to = members[static_cast<std::size_t>(m.to)],
+                                     .bytes = Bytes{upto(first + m.chunks) - upto(first)}});
+        }
+        if (!plan.steps.empty() && plan.steps.back().messages == step.messages) {
+            ++plan.steps.back().repeat;
+        } else {
+            plan.steps.push_back(std::move(step));
         }
     }
     return plan;

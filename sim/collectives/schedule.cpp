@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace memwall {
 
@@ -25,6 +26,15 @@ double largest(const std::vector<double>& v) {
 
 }  // namespace
 
+ChunkSchedule listed(std::vector<ChunkStep> steps) {
+    ChunkSchedule schedule;
+    schedule.steps = static_cast<int>(steps.size());
+    schedule.step = [all = std::move(steps)](int index) {
+        return all[static_cast<std::size_t>(index)];
+    };
+    return schedule;
+}
+
 double schedule_seconds(const ChunkSchedule& schedule,
                         const Layout& layout,
                         const HopRates& rates,
@@ -39,10 +49,10 @@ double schedule_seconds(const ChunkSchedule& schedule,
     const double chunk = bytes / schedule.chunks_per_message;
     Loads loads(n);
     double total = 0;
-    for (const ChunkStep& step : schedule.steps) {
+    for (int index = 0; index < schedule.steps; ++index) {
         loads.clear();
         double latency = 0;
-        for (const ChunkMessage& message : step) {
+        for (const ChunkMessage& message : schedule.step(index)) {
             const auto via = static_cast<std::size_t>(message.via);
             const auto to = static_cast<std::size_t>(message.to);
             const double size = chunk * message.chunks;

@@ -8,7 +8,7 @@
 //   broadcast                    rank 0 holds everything;
 //   all-to-all                   rank s holds chunk s n + d for every d; it belongs to d in the end.
 // Afterwards every rank holds everything, complete; after reduce-scatter rank r holds chunks [r c, (r + 1) c).
-#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/collectives/layout.h"
@@ -32,9 +32,13 @@ using ChunkStep = std::vector<ChunkMessage>;
 struct ChunkSchedule {
     int chunks = 1;
     int chunks_per_message =
-        1;  // CollectiveCall::bytes: all of them; in all-to-all those of one rank
-    std::vector<ChunkStep> steps;  // a step starts when the one before has ended
+        1;          // CollectiveCall::bytes: all of them; in all-to-all those of one rank
+    int steps = 0;  // a step starts when the one before has ended
+    // Made one at a time: a ring of n ranks sends 2 n (n - 1) messages.
+    std::function<ChunkStep(int index)> step;
 };
+
+[[nodiscard]] ChunkSchedule listed(std::vector<ChunkStep> steps);
 
 // Raw rates and latencies of one hop, for the closed forms.
 struct HopRates {

@@ -18,9 +18,9 @@ std::vector<DeviceId> devices_of(const Layout& layout,
                                  std::span<const DeviceId> members) {
     std::vector<DeviceId> devices;
     for (int i = 0; i < layout.ranks_in(node); ++i) {
-        const auto at =
-            static_cast<std::size_t>(layout.node_begin[static_cast<std::size_t>(node)] + i);
-        devices.push_back(members[static_cast<std::size_t>(layout.order[at])]);
+        const int at = layout.node_begin[static_cast<std::size_t>(node)] + i;
+        const int member = layout.order[static_cast<std::size_t>(at)];
+        devices.push_back(members[static_cast<std::size_t>(member)]);
     }
     return devices;
 }

@@ -137,8 +137,12 @@ struct StepMessage {
     Bytes bytes;
     auto operator<=>(const StepMessage&) const = default;
 };
+struct PlannedStep {
+    std::vector<StepMessage> messages;
+    std::int64_t repeat = 1;  // so many steps in a row are alike, as those of a ring
+};
 struct StepPlan {
-    std::vector<std::vector<StepMessage>> steps;
+    std::vector<PlannedStep> steps;
 };
 [[nodiscard]] tl::expected<StepPlan, std::string> plan_steps(const Fabric& fabric,
                                                              const CollectiveCall& call,

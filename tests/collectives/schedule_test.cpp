@@ -58,9 +58,9 @@ std::string play(const ChunkSchedule& schedule, CollectiveKind kind, int n) {
             }
         }
     }
-    for (const ChunkStep& step : schedule.steps) {
+    for (int step = 0; step < schedule.steps; ++step) {
         const Holdings before = held;
-        for (const ChunkMessage& m : step) {
+        for (const ChunkMessage& m : schedule.step(step)) {
             for (int c = m.first_chunk; c < m.first_chunk + m.chunks; ++c) {
                 const auto at = static_cast<std::size_t>(c);
                 const std::set<int>& sent = before[static_cast<std::size_t>(m.from)][at];
@@ -97,8 +97,8 @@ std::string play(const ChunkSchedule& schedule, CollectiveKind kind, int n) {
 // Bytes sent by all ranks, in messages.
 double volume(const ChunkSchedule& schedule) {
     double chunks = 0;
-    for (const ChunkStep& step : schedule.steps) {
-        for (const ChunkMessage& m : step) {
+    for (int step = 0; step < schedule.steps; ++step) {
+        for (const ChunkMessage& m : schedule.step(step)) {
             chunks += m.chunks;
         }
     }
@@ -195,15 +195,13 @@ TEST_CASE(
 }
 
 TEST_CASE("the player of schedules sees a chunk that is sent too early, added twice or missing") {
-    ChunkSchedule schedule;
-    schedule.chunks = 1;
-    schedule.steps = {{{.from = 1, .to = 0, .via = 1}}};
-    CHECK(play(schedule, CollectiveKind::Broadcast, 2) == "rank 1 sends chunk 0 before it has it");
-    schedule.steps = {{{.from = 0, .to = 1, .via = 0, .reduce = true}},
-                      {{.from = 0, .to = 1, .via = 0, .reduce = true}}};
-    CHECK(play(schedule, CollectiveKind::AllReduce, 2) == "the part of 0 is added twice");
-    schedule.steps = {};
-    CHECK(play(schedule, CollectiveKind::Broadcast, 2) == "rank 1 lacks chunk 0");
+    const ChunkMessage early{.from = 1, .to = 0, .via = 1};
+    CHECK(play(listed({{early}}), CollectiveKind::Broadcast, 2) ==
+          "rank 1 sends chunk 0 before it has it");
+    const ChunkMessage sum{.from = 0, .to = 1, .via = 0, .reduce = true};
+    CHECK(play(listed({{sum}, {sum}}), CollectiveKind::AllReduce, 2) ==
+          "the part of 0 is added twice");
+    CHECK(play(listed({}), CollectiveKind::Broadcast, 2) == "rank 1 lacks chunk 0");
 }
 
 TEST_CASE("an inner node of one tree is a leaf of the other") {

@@ -45,10 +45,10 @@ Duration stepwise(const Machine& machine,
     const auto plan = plan_steps(fabric, {.kind = kind, .bytes = bytes}, group);
     REQUIRE(plan);
     Duration total{};
-    for (const std::vector<StepMessage>& step : plan->steps) {
+    for (const PlannedStep& step : plan->steps) {
         std::vector<double> bytes_on(fabric.links().size());
         Duration latency{};
-        for (const StepMessage& m : step) {
+        for (const StepMessage& m : step.messages) {
             const Route route = fabric.route(m.from, m.to);
             latency = std::max(latency, route.latency);
             for (const LinkShare& link : route.links) {
@@ -63,7 +63,8 @@ Duration stepwise(const Machine& machine,
                 seconds = std::max(seconds, bytes_on[l] / link.capacity.value);
             }
         }
-        total += latency + Duration{static_cast<std::int64_t>(std::llround(seconds * 1e12))};
+        total += step.repeat *
+                 (latency + Duration{static_cast<std::int64_t>(std::llround(seconds * 1e12))});
     }
     return total;
 }
@@ -292,4 +293,43 @@ TEST_CASE("a named algorithm that does not exist or cannot run is an error that 
         plan_collective(fabric, {.kind = CollectiveKind::AllGather, .bytes = 1_MiB}, devices(11));
     REQUIRE(plan);
     CHECK(plan->algorithm == "ring");
+}
+
+TEST_CASE("a ring's steps are planned once and repeated") {
+    const Machine m = plain(128);
+    const Fabric fabric(m);
+    const auto plan =
+        plan_steps(fabric, {.kind = CollectiveKind::AllReduce, .bytes = 1_GiB}, devices(1024));
+    REQUIRE(plan);
+    REQUIRE(plan->steps.size() == 1);
+    CHECK(plan->steps[0].repeat == 2 * 1023);
+    CHECK(plan->steps[0].messages.size() == 1024 * 8);
+    // 1 GiB in 8 x 1024 chunks.
+    CHECK(plan->steps[0].messages[0].bytes == Bytes{131072});
+}
+
+TEST_CASE("the chunks of a planned step sum to the message, whole bytes each") {
+    const Machine m = plain(1);
+    const Fabric fabric(m);
+    const auto plan =
+        plan_steps(fabric, {.kind = CollectiveKind::AllGather, .bytes = 1003_B}, devices(8));
+    REQUIRE(plan);
+    std::int64_t sent = 0;
+    for (const PlannedStep& step : plan->steps) {
+        for (const StepMessage& message : step.messages) {
+            CHECK((message.bytes == 125_B || message.bytes == 126_B));
+            sent += step.repeat * message.bytes.value;
+        }
+    }
+    CHECK(sent == 7 * 1003);
+}
+
+TEST_CASE("stepwise refuses groups beyond its reach") {
+    Machine m = plain(5000);
+    const Fabric fabric(m);
+    const auto plan =
+        plan_steps(fabric, {.kind = CollectiveKind::AllToAll, .bytes = 1_GiB}, devices(40000));
+    REQUIRE_FALSE(plan);
+    CHECK(plan.error() ==
+          "fidelity: stepwise plays groups of at most 32768 ranks, here 40000; use fluid");
 }

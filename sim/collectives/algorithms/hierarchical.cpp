@@ -4,6 +4,7 @@
 // Needs equally many ranks in every node.
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "sim/collectives/algorithms/algorithms.h"
 #include "sim/core/check.h"
@@ -82,21 +83,22 @@ ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int) {
     MW_CHECK(serves(kind), "hierarchical serves all-reduce only");
     const int m = layout.nodes();
     const int p = layout.ranks / m;
-    ChunkSchedule result;
+    std::vector<ChunkStep> steps;
+    for (int t = 0; t + 1 < p; ++t) {
+        steps.push_back(node_step(layout, t + 1, true));
+    }
+    for (int t = 0; t + 1 < m; ++t) {
+        steps.push_back(across_step(layout, t + 1, true));
+    }
+    for (int t = 0; t + 1 < m; ++t) {
+        steps.push_back(across_step(layout, t, false));
+    }
+    for (int t = 0; t + 1 < p; ++t) {
+        steps.push_back(node_step(layout, t, false));
+    }
+    ChunkSchedule result = listed(std::move(steps));
     result.chunks = p * m;
     result.chunks_per_message = result.chunks;
-    for (int t = 0; t + 1 < p; ++t) {
-        result.steps.push_back(node_step(layout, t + 1, true));
-    }
-    for (int t = 0; t + 1 < m; ++t) {
-        result.steps.push_back(across_step(layout, t + 1, true));
-    }
-    for (int t = 0; t + 1 < m; ++t) {
-        result.steps.push_back(across_step(layout, t, false));
-    }
-    for (int t = 0; t + 1 < p; ++t) {
-        result.steps.push_back(node_step(layout, t, false));
-    }
     return result;
 }
 

@@ -35,12 +35,9 @@ StepsTime time(const GroupShape& shape, const HopRates& rates, CollectiveKind, d
 // way, so the bytes on a port are those of the statement above, not the sum of these messages.
 ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int) {
     MW_CHECK(serves(kind), "nvls serves all-reduce only");
-    ChunkSchedule result;
     const int n = layout.ranks;
-    result.chunks = n;
-    result.chunks_per_message = result.chunks;
     if (n == 1) {
-        return result;
+        return {};
     }
     ChunkStep reduce;
     ChunkStep multicast;
@@ -62,7 +59,9 @@ ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int) {
             }
         }
     }
-    result.steps = {reduce, multicast};
+    ChunkSchedule result = listed({reduce, multicast});
+    result.chunks = n;
+    result.chunks_per_message = n;
     return result;
 }
 

@@ -34,8 +34,7 @@ StepsTime time(const GroupShape& shape, const HopRates& rates, CollectiveKind, d
     const double n = shape.ranks;
     const double p = shape.ranks_per_node;
     const double block = bytes / n;
-    const double sharers =
-        (shape.ranks_per_node + shape.lanes - 1) / shape.lanes;  // ranks on the fullest NIC
+    const int sharers = (shape.ranks_per_node + shape.lanes - 1) / shape.lanes;  // on one NIC
     const double inside = p > 1 ? block / rates.port : 0;
     const double across = shape.nodes > 1 ? block * sharers / rates.lane : 0;
     if (even(shape)) {
@@ -56,49 +55,45 @@ ChunkMessage block(int n, int from, int to, int via) {
             .reduce = false};
 }
 
-ChunkSchedule plain(int n) {
-    ChunkSchedule result;
-    result.chunks = n * n;
-    result.chunks_per_message = n;
-    for (int shift = 1; shift < n; ++shift) {
-        ChunkStep step;
-        for (int from = 0; from < n; ++from) {
-            step.push_back(block(n, from, (from + shift) % n, from));
-        }
-        result.steps.push_back(step);
+ChunkStep plain_step(int n, int shift) {
+    ChunkStep step;
+    for (int from = 0; from < n; ++from) {
+        step.push_back(block(n, from, (from + shift) % n, from));
     }
-    return result;
+    return step;
+}
+
+ChunkStep even_step(const Layout& layout, int far, int near) {
+    ChunkStep step;
+    const int n = layout.ranks;
+    for (int node = 0; node < layout.nodes(); ++node) {
+        for (int q = 0; q < layout.ranks_in(node); ++q) {
+            const int from = layout.member(node, 0, q);
+            const int to = layout.member((node + far) % layout.nodes(), 0, q + near);
+            step.push_back(block(n, from, to, far == 0 ? from : layout.member(node, 0, q + near)));
+        }
+    }
+    return step;
 }
 
 ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int) {
     MW_CHECK(serves(kind), "pairwise exchange serves all-to-all only");
     const int n = layout.ranks;
-    const int m = layout.nodes();
     const int p = layout.ranks_in(0);
-    for (int node = 1; node < m; ++node) {
-        if (layout.ranks_in(node) != p) {
-            return plain(n);
-        }
+    bool is_even = true;
+    for (int node = 1; node < layout.nodes(); ++node) {
+        is_even = is_even && layout.ranks_in(node) == p;
     }
     ChunkSchedule result;
     result.chunks = n * n;
     result.chunks_per_message = n;
-    for (int far = 0; far < m; ++far) {
-        for (int near = 0; near < p; ++near) {
-            if (far == 0 && near == 0) {
-                continue;
-            }
-            ChunkStep step;
-            for (int node = 0; node < m; ++node) {
-                for (int q = 0; q < p; ++q) {
-                    const int from = layout.member(node, 0, q);
-                    const int to = layout.member((node + far) % m, 0, q + near);
-                    step.push_back(
-                        block(n, from, to, far == 0 ? from : layout.member(node, 0, q + near)));
-                }
-            }
-            result.steps.push_back(step);
-        }
+    result.steps = n - 1;
+    if (is_even) {
+        result.step = [layout, p](int index) {
+            return even_step(layout, (index + 1) / p, (index + 1) % p);
+        };
+    } else {
+        result.step = [n](int index) { return plain_step(n, index + 1); };
     }
     return result;
 }

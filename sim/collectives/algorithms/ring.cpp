@@ -6,6 +6,7 @@
 // Source: Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009.
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "sim/collectives/algorithms/algorithms.h"
 
@@ -80,45 +81,49 @@ LaneRing lane_ring(const Layout& layout, int lane, bool from_rank_0) {
     return result;
 }
 
-// Position q sends the chunk that is the own chunk of the member `back` positions behind it; `chunk_of` names it.
+// Position q sends the chunk that is the own chunk of the member `back` positions behind it.
 struct Turn {
     int back = 0;
     bool reduce = false;
 };
 
-template <class ChunkOf>
-void add_turn(ChunkStep& step, const LaneRing& lane, Turn turn, ChunkOf chunk_of) {
+void add_turn(ChunkStep& step, const LaneRing& lane, Turn turn, int lanes, int lane_index) {
     const int n = static_cast<int>(lane.ring.size());
+    int owner = ((-turn.back % n) + n) % n;
     for (int q = 0; q < n; ++q) {
-        const int owner = ((q - turn.back) % n + n) % n;
-        step.push_back({.from = lane.ring[static_cast<std::size_t>(q)],
-                        .to = lane.ring[static_cast<std::size_t>((q + 1) % n)],
-                        .via = lane.via[static_cast<std::size_t>(q)],
-                        .first_chunk = chunk_of(lane.ring[static_cast<std::size_t>(owner)]),
+        const auto at = static_cast<std::size_t>(q);
+        const int member = lane.ring[static_cast<std::size_t>(owner)];
+        step.push_back({.from = lane.ring[at],
+                        .to = lane.ring[q + 1 < n ? at + 1 : 0],
+                        .via = lane.via[at],
+                        .first_chunk = (member * lanes) + lane_index,
                         .chunks = 1,
                         .reduce = turn.reduce});
+        owner = owner + 1 < n ? owner + 1 : 0;
     }
 }
 
-ChunkSchedule broadcast(const Layout& layout, int pieces) {
+ChunkSchedule broadcast(std::vector<LaneRing> lanes, int pieces) {
+    const int n = static_cast<int>(lanes.front().ring.size());
     ChunkSchedule schedule;
-    const int n = layout.ranks;
-    schedule.chunks = pieces * layout.lanes;
+    schedule.chunks = pieces * static_cast<int>(lanes.size());
     schedule.chunks_per_message = schedule.chunks;
-    schedule.steps.resize(static_cast<std::size_t>(n - 2 + pieces));
-    for (int l = 0; l < layout.lanes; ++l) {
-        const LaneRing lane = lane_ring(layout, l, true);
-        for (int piece = 0; piece < pieces; ++piece) {
-            for (int q = 0; q + 1 < n; ++q) {
-                schedule.steps[static_cast<std::size_t>(q + piece)].push_back(
-                    {.from = lane.ring[static_cast<std::size_t>(q)],
-                     .to = lane.ring[static_cast<std::size_t>(q) + 1],
-                     .via = lane.via[static_cast<std::size_t>(q)],
-                     .first_chunk = (l * pieces) + piece,
-                     .chunks = 1});
+    schedule.steps = n - 2 + pieces;
+    schedule.step = [rings = std::move(lanes), n, pieces](int index) {
+        ChunkStep step;
+        for (std::size_t l = 0; l < rings.size(); ++l) {
+            // Position q passes on piece index - q.
+            for (int q = std::max(0, index - pieces + 1); q <= std::min(index, n - 2); ++q) {
+                const auto at = static_cast<std::size_t>(q);
+                step.push_back({.from = rings[l].ring[at],
+                                .to = rings[l].ring[at + 1],
+                                .via = rings[l].via[at],
+                                .first_chunk = (static_cast<int>(l) * pieces) + index - q,
+                                .chunks = 1});
             }
         }
-    }
+        return step;
+    };
     return schedule;
 }
 
@@ -127,25 +132,30 @@ ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int pieces) {
     if (n == 1) {
         return {};
     }
+    std::vector<LaneRing> lanes;
+    for (int l = 0; l < layout.lanes; ++l) {
+        lanes.push_back(lane_ring(layout, l, kind == CollectiveKind::Broadcast));
+    }
     if (kind == CollectiveKind::Broadcast) {
-        return broadcast(layout, pieces);
+        return broadcast(std::move(lanes), pieces);
     }
     ChunkSchedule result;
     result.chunks = n * layout.lanes;
     result.chunks_per_message = result.chunks;
-    result.steps.resize(static_cast<std::size_t>(steps_of(kind, n)));
-    for (int l = 0; l < layout.lanes; ++l) {
-        const LaneRing lane = lane_ring(layout, l, false);
-        const auto chunk_of = [&](int member) { return (member * layout.lanes) + l; };
-        std::size_t at = 0;
-        // Reduce-scatter: a chunk starts behind its owner and has gathered all contributions when it reaches it.
-        for (int t = 0; t < n - 1 && kind != CollectiveKind::AllGather; ++t) {
-            add_turn(result.steps[at++], lane, {.back = t + 1, .reduce = true}, chunk_of);
+    result.steps = steps_of(kind, n);
+    // Reduce-scatter: a chunk starts behind its owner and has gathered all contributions when it reaches it. All-gather
+    // follows, or stands alone.
+    const int reducing = kind == CollectiveKind::AllGather ? 0 : n - 1;
+    result.step = [rings = std::move(lanes), reducing](int index) {
+        const bool reduce = index < reducing;
+        const Turn turn{.back = reduce ? index + 1 : index - reducing, .reduce = reduce};
+        ChunkStep step;
+        step.reserve(rings.size() * rings.front().ring.size());
+        for (std::size_t l = 0; l < rings.size(); ++l) {
+            add_turn(step, rings[l], turn, static_cast<int>(rings.size()), static_cast<int>(l));
         }
-        for (int t = 0; t < n - 1 && kind != CollectiveKind::ReduceScatter; ++t) {
-            add_turn(result.steps[at++], lane, {.back = t, .reduce = false}, chunk_of);
-        }
-    }
+        return step;
+    };
     return result;
 }
 

@@ -8,14 +8,14 @@
 namespace memwall {
 
 std::span<const AlgorithmEntry> algorithms() {
-    static const std::array<AlgorithmEntry, 5> kTable = {
+    static const std::array<AlgorithmEntry, 5> table = {
         ring_entry(),
         tree_entry(),
         hierarchical_entry(),
         nvls_entry(),
         pairwise_entry(),
     };
-    return kTable;
+    return table;
 }
 
 const AlgorithmEntry& entry_of(Algorithm algorithm) {

@@ -6,6 +6,7 @@
 // Computing 35(12), 2009; the shape of the trees: NVIDIA/nccl src/graph/trees.cc @5067397.
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "sim/collectives/algorithms/algorithms.h"
 #include "sim/core/check.h"
@@ -77,9 +78,8 @@ RankTree rank_tree(const Layout& layout, int lane, int tree) {
 
 ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int pieces) {
     MW_CHECK(serves(kind), "the double binary tree serves all-reduce only");
-    ChunkSchedule result;
     if (layout.ranks == 1) {
-        return result;
+        return {};
     }
     std::vector<RankTree> trees;
     int depth = 0;
@@ -90,9 +90,8 @@ ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int pieces) {
                 depth, *std::max_element(trees.back().depth.begin(), trees.back().depth.end()));
         }
     }
-    result.chunks = static_cast<int>(trees.size()) * pieces;
-    result.chunks_per_message = result.chunks;
-    result.steps.resize(static_cast<std::size_t>((2 * depth) + pieces - 1));
+    const int count = (2 * depth) + pieces - 1;
+    std::vector<ChunkStep> steps(static_cast<std::size_t>(count));
     for (std::size_t t = 0; t < trees.size(); ++t) {
         for (int rank = 0; rank < layout.ranks; ++rank) {
             const int up = trees[t].parent[static_cast<std::size_t>(rank)];
@@ -100,25 +99,29 @@ ChunkSchedule schedule(const Layout& layout, CollectiveKind kind, int pieces) {
                 continue;
             }
             const int level = trees[t].depth[static_cast<std::size_t>(rank)];
+            // A piece climbs from the deepest level one level per step, then descends.
+            auto climb = steps.begin() + depth - level;
+            auto descend = steps.begin() + depth + level - 1;
             for (int piece = 0; piece < pieces; ++piece) {
                 const int chunk = (static_cast<int>(t) * pieces) + piece;
-                result.steps[static_cast<std::size_t>(depth - level + piece)].push_back(
-                    {.from = rank,
-                     .to = up,
-                     .via = rank,
-                     .first_chunk = chunk,
-                     .chunks = 1,
-                     .reduce = true});
-                result.steps[static_cast<std::size_t>(depth + level - 1 + piece)].push_back(
-                    {.from = up,
-                     .to = rank,
-                     .via = up,
-                     .first_chunk = chunk,
-                     .chunks = 1,
-                     .reduce = false});
+                (climb++)->push_back({.from = rank,
+                                      .to = up,
+                                      .via = rank,
+                                      .first_chunk = chunk,
+                                      .chunks = 1,
+                                      .reduce = true});
+                (descend++)->push_back({.from = up,
+                                        .to = rank,
+                                        .via = up,
+                                        .first_chunk = chunk,
+                                        .chunks = 1,
+                                        .reduce = false});
             }
         }
     }
+    ChunkSchedule result = listed(std::move(steps));
+    result.chunks = static_cast<int>(trees.size()) * pieces;
+    result.chunks_per_message = result.chunks;
     return result;
 }
 
