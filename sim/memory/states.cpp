@@ -21,6 +21,9 @@ RankParameters rank_parameters(const LayerTrace& layer, int tp) {
         const std::int64_t count =
             tensor.split == Split::Tp ? shard_of(tensor.count(), tp) : tensor.count();
         (tensor.trained ? result.trained : result.frozen) += count;
+        if (tensor.split == Split::None && tensor.trained) {
+            result.replicated += count;
+        }
         if (tensor.tied && tensor.trained) {
             result.tied += count;
         }

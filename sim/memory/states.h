@@ -17,7 +17,8 @@ namespace memwall {
 struct RankParameters {
     std::int64_t trained = 0;  // with gradient and optimizer state
     std::int64_t frozen = 0;
-    std::int64_t tied = 0;  // of `trained`: the output matrix that is the embedding table
+    std::int64_t tied = 0;        // of `trained`: the output matrix that is the embedding table
+    std::int64_t replicated = 0;  // of `trained`: whole on every tensor-parallel rank
     [[nodiscard]] std::int64_t all() const { return trained + frozen; }
 };
 

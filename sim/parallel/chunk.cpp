@@ -57,7 +57,9 @@ std::uint32_t build_segment(Lowering& lowering, const Chunk& chunk, const Segmen
     SegmentBuilder builder(lowering.programs, lowering.policy, waits);
     if (receives && lowering.gather_boundary) {
         builder.add_collective(
-            {.kind = CollectiveKind::AllGather, .role = GroupRole::Tp, .bytes = lowering.boundary},
+            {.kind = CollectiveKind::AllGather,
+             .role = GroupRole::Tp,
+             .bytes = lowering.trace.boundary_bytes},
             request.backward ? "gather received gradient" : "gather received activation");
     }
     const auto move_memory = [&](std::size_t unit, bool after) {
@@ -95,10 +97,11 @@ std::vector<RankParameters> Stage::units() const {
 }
 
 PlannedItem segment_item(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
-    MW_CHECK(request.begin < request.end && request.end <= chunk.units.size(),
-             "a segment of no units");
+    MW_CHECK(request.begin < request.end, "a segment of no units");
+    MW_CHECK(request.end <= chunk.units.size(), "a segment beyond its chunk");
     if (!has_ops(chunk, request)) {
         std::vector<MemoryEvent> memory;
+        memory.reserve(request.memory.size());
         for (const UnitMemory& moved : request.memory) {
             memory.push_back(moved.event);
         }

@@ -39,7 +39,8 @@ struct Stage {
     int index = 0;
     std::vector<Chunk> chunks;
     std::int64_t trained = 0;
-    std::int64_t tied_copy = 0;  // parameters that the other end of the pipeline holds too
+    std::int64_t replicated = 0;  // of them: whole on every tensor-parallel rank
+    std::int64_t tied_copy = 0;   // parameters that the other end of the pipeline holds too
     [[nodiscard]] std::vector<RankParameters> units() const;
 };
 
@@ -70,7 +71,6 @@ struct Lowering {
     SegmentPolicy policy;
     std::vector<std::uint16_t> forward_entry;  // slots of p2p that a pass waits for
     std::vector<std::uint16_t> backward_entry;
-    Bytes boundary;                // activation between stages, whole tensor
     bool gather_boundary = false;  // scatter/gather p2p: the receiver gathers within tp
     std::map<std::vector<std::int64_t>, std::uint32_t>
         segments;  // built before, by chunk key, range and entry

@@ -48,9 +48,8 @@ int tensors_of(const Lowering& lowering, const Stage& stage) {
     const auto& layout = lowering.job.stages[static_cast<std::size_t>(stage.index)];
     std::size_t tensors = 0;
     for (const ChunkLayout& chunk : layout) {
-        for (int layer = 0; layer < chunk.layers; ++layer) {
-            const std::uint32_t kind =
-                lowering.trace.layers[static_cast<std::size_t>(chunk.first_layer + layer)];
+        for (int layer = chunk.first_layer; layer < chunk.first_layer + chunk.layers; ++layer) {
+            const std::uint32_t kind = lowering.trace.layers[static_cast<std::size_t>(layer)];
             tensors += lowering.trace.kinds[kind].parameters.size();
         }
         tensors +=
@@ -117,6 +116,13 @@ Items optimizer_items(Lowering& lowering, const Stage& stage) {
                                         GroupRole::Embedding,
                                         bytes(stage.tied_copy, precision.gradient_bytes),
                                         "tied embedding gradients"));
+    }
+    if (stage.replicated > 0 && job.parallel.sequence_parallel && job.degrees.tp > 1) {
+        // Replicated parameters have seen a shard of the tokens each. Source: as above, _allreduce_layernorm_grads.
+        items.push_back(collective_item(lowering,
+                                        GroupRole::Tp,
+                                        bytes(stage.replicated, precision.gradient_bytes),
+                                        "gradients of replicated parameters"));
     }
     const std::int64_t parameters = updated_parameters(lowering, stage);
     if (parameters == 0) {

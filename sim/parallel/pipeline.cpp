@@ -15,12 +15,10 @@ class Actions {
     }
 
     [[nodiscard]] bool receives(const Slot& slot) const {
-        return slot.backward ? !(last_ && slot.chunk == shape_.v - 1)
-                             : !(first_ && slot.chunk == 0);
+        return slot.backward ? !last_ || slot.chunk != shape_.v - 1 : !first_ || slot.chunk != 0;
     }
     [[nodiscard]] bool sends(const Slot& slot) const {
-        return slot.backward ? !(first_ && slot.chunk == 0)
-                             : !(last_ && slot.chunk == shape_.v - 1);
+        return slot.backward ? !first_ || slot.chunk != 0 : !last_ || slot.chunk != shape_.v - 1;
     }
 
     void pass(const Slot& slot) {
@@ -29,7 +27,7 @@ class Actions {
         actions_.push_back(action);
     }
     void exchange(PipelineAction messages, const Slot& slot) {
-        if (!messages.empty()) {
+        if (messages.messages() != 0) {
             messages.kind = PipelineAction::Kind::Exchange;
             messages.slot = slot;
             actions_.push_back(messages);

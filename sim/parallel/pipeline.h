@@ -21,8 +21,10 @@ struct PipelineAction {
     bool recv_prev = false;
     bool send_prev = false;  // gradient
     bool recv_next = false;
-    [[nodiscard]] bool empty() const {
-        return !send_next && !recv_prev && !send_prev && !recv_next;
+    // One bit each, in the order above.
+    [[nodiscard]] unsigned messages() const {
+        return (send_next ? 1U : 0U) | (recv_prev ? 2U : 0U) | (send_prev ? 4U : 0U) |
+               (recv_next ? 8U : 0U);
     }
 };
 

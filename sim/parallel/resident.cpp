@@ -42,9 +42,8 @@ void hold_persistent(Lowering& lowering, const Stage& stage, Program& program) {
 std::int64_t dummy_weight_gradients(const Lowering& lowering, const Stage& stage) {
     std::set<std::uint32_t> kinds;
     for (const ChunkLayout& chunk : lowering.job.stages[static_cast<std::size_t>(stage.index)]) {
-        for (int layer = 0; layer < chunk.layers; ++layer) {
-            kinds.insert(
-                lowering.trace.layers[static_cast<std::size_t>(chunk.first_layer + layer)]);
+        for (int layer = chunk.first_layer; layer < chunk.first_layer + chunk.layers; ++layer) {
+            kinds.insert(lowering.trace.layers[static_cast<std::size_t>(layer)]);
         }
     }
     std::set<std::tuple<std::int64_t, std::int64_t, bool>> shapes;

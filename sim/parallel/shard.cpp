@@ -31,22 +31,22 @@ std::int64_t share(std::int64_t whole, Split split, const TensorParallel& parall
     return divides(split, parallel) ? (whole + parallel.tp - 1) / parallel.tp : whole;
 }
 
-Kernel measured_kernel(const TraceOp& op, const TensorParallel& parallel) {
+Kernel measured_kernel(const TraceOp& op, Duration measured, const TensorParallel& parallel) {
     // A measured op scales with its work: every divided dimension of the kernel counts.
     int parts = 1;
     for (const Split split : {op.split.m, op.split.n, op.split.k, op.split.batch, op.split.bytes}) {
         parts *= divides(split, parallel) ? parallel.tp : 1;
     }
     const Kernel rank = shard_kernel(op.kernel, op.split, parallel);
-    return Measured{.duration = Duration((op.measured->count() + parts - 1) / parts),
+    return Measured{.duration = Duration((measured.count() + parts - 1) / parts),
                     .flops = flops_of(rank)};
 }
 
 RankOp rank_op(const TraceOp& op, const TensorParallel& parallel) {
     RankOp result;
     result.name = op.name;
-    result.kernel =
-        op.measured ? measured_kernel(op, parallel) : shard_kernel(op.kernel, op.split, parallel);
+    result.kernel = op.measured ? measured_kernel(op, *op.measured, parallel)
+                                : shard_kernel(op.kernel, op.split, parallel);
     result.pass = op.pass;
     result.module = op.module;
     result.launches = op.launches;

@@ -4,18 +4,21 @@
 
 namespace memwall {
 
-enum EventSlot : std::uint16_t {
-    kSlotCompute,     // last kernel before a collective, an exchange or the end of a segment
-    kSlotTp,          // tensor-parallel collective
-    kSlotTpGather,    // sp: the input gathered again behind the input-gradient product
-    kSlotExchange,    // batched p2p
-    kSlotRecvPrev,    // overlapped p2p: activations arrived
-    kSlotRecvNext,    // overlapped p2p: gradients arrived
-    kSlotReduce,      // gradient reduction of the data-parallel (or shard) group
-    kSlotReplicate,   // all-reduce of a gradient shard over its replicas
-    kSlotParameters,  // parameter gathers of ZeRO-1/2
-    kSlotRoot,        // FSDP: root unit gathered
-    kSlotUnit,        // FSDP: unit i gathered is kSlotUnit + i mod (prefetch + 1)
-};
+inline constexpr std::uint16_t kSlotCompute =
+    0;  // last kernel before a collective, an exchange or the end of a segment
+inline constexpr std::uint16_t kSlotTp = 1;  // tensor-parallel collective
+inline constexpr std::uint16_t kSlotTpGather =
+    2;  // sp: the input gathered again behind the input-gradient product
+inline constexpr std::uint16_t kSlotExchange = 3;  // batched p2p
+inline constexpr std::uint16_t kSlotRecvPrev = 4;  // overlapped p2p: activations arrived
+inline constexpr std::uint16_t kSlotRecvNext = 5;  // overlapped p2p: gradients arrived
+inline constexpr std::uint16_t kSlotReduce =
+    6;  // gradient reduction of the data-parallel (or shard) group
+inline constexpr std::uint16_t kSlotReplicate =
+    7;  // all-reduce of a gradient shard over its replicas
+inline constexpr std::uint16_t kSlotParameters = 8;  // parameter gathers of ZeRO-1/2
+inline constexpr std::uint16_t kSlotRoot = 9;        // FSDP: root unit gathered
+inline constexpr std::uint16_t kSlotUnit =
+    10;  // FSDP: unit i gathered is kSlotUnit + i mod (prefetch + 1)
 
 }  // namespace memwall

@@ -129,11 +129,9 @@ class FsdpPass {
     void gather(std::span<const std::size_t> units, std::uint16_t slot, const char* label);
     void gather_block(std::size_t k);
     void reduce(std::span<const std::size_t> units, const std::string& label);
-    [[nodiscard]] SegmentRequest request(bool backward, std::size_t begin, std::size_t end);
-    void backward_segment(std::size_t begin,
-                          std::size_t end,
-                          std::vector<std::uint16_t> entry,
-                          bool release_block);
+    void backward_segment(std::size_t begin, std::size_t end, std::vector<std::uint16_t> entry);
+    void backward_by_blocks(bool gathers_blocks, bool reduces);
+    void allocate_accumulated();
     void end_backward();
 
     Lowering& lowering_;
@@ -178,11 +176,6 @@ void FsdpPass::gather_block(std::size_t k) {
     gather({&unit, 1}, unit_slot(policy_, k), ("gather " + chunk_.units[unit].owner).c_str());
 }
 
-SegmentRequest FsdpPass::request(bool backward, std::size_t begin, std::size_t end) {
-    SegmentRequest result{.backward = backward, .begin = begin, .end = end};
-    return result;
-}
-
 Items FsdpPass::forward() {
     const bool gathers_blocks = gathers(policy_.blocks, true);
     if (gathers(policy_.root, true) && !root_.empty()) {
@@ -190,7 +183,7 @@ Items FsdpPass::forward() {
     }
     const auto prefetch = static_cast<std::size_t>(policy_.prefetch);
     if (!gathers_blocks || blocks_.empty()) {
-        SegmentRequest whole = request(false, 0, chunk_.units.size());
+        SegmentRequest whole{.backward = false, .begin = 0, .end = chunk_.units.size()};
         if (gathers(policy_.root, true) && !root_.empty()) {
             whole.entry = {kSlotRoot};
         }
@@ -205,7 +198,7 @@ Items FsdpPass::forward() {
         entry = {kSlotRoot};
     }
     if (blocks_.front() > 0) {
-        SegmentRequest embedding = request(false, 0, blocks_.front());
+        SegmentRequest embedding{.backward = false, .begin = 0, .end = blocks_.front()};
         embedding.entry = std::exchange(entry, {});
         items_.push_back(segment_item(lowering_, chunk_, embedding));
     }
@@ -214,8 +207,8 @@ Items FsdpPass::forward() {
             gather_block(k + prefetch);
         }
         const bool last = k + 1 == blocks_.size();
-        SegmentRequest block =
-            request(false, blocks_[k], last ? chunk_.units.size() : blocks_[k + 1]);
+        SegmentRequest block{.begin = blocks_[k],
+                             .end = last ? chunk_.units.size() : blocks_[k + 1]};
         block.entry = std::exchange(entry, {});
         block.entry.push_back(unit_slot(policy_, k));
         if (policy_.blocks == Keep::Pass && chunk_.units[blocks_[k]].parameters.all() > 0) {
@@ -249,9 +242,9 @@ void FsdpPass::reduce(std::span<const std::size_t> units, const std::string& lab
 // Gradients of the segment's units appear as they begin; a block's parameters go when it has ended.
 void FsdpPass::backward_segment(std::size_t begin,
                                 std::size_t end,
-                                std::vector<std::uint16_t> entry,
-                                bool release_block) {
-    SegmentRequest segment = request(true, begin, end);
+                                std::vector<std::uint16_t> entry) {
+    const bool release_block = policy_.communicates && policy_.blocks != Keep::Step;
+    SegmentRequest segment{.backward = true, .begin = begin, .end = end};
     if (!lowering_.job.stack.overlap.gradient_reduce && policy_.communicates) {
         entry.push_back(lowering_.job.degrees.replicate > 1 ? kSlotReplicate : kSlotReduce);
     }
@@ -272,25 +265,34 @@ void FsdpPass::backward_segment(std::size_t begin,
     items_.push_back(segment_item(lowering_, chunk_, segment));
 }
 
+// Gradients that stay whole over the step.
+void FsdpPass::allocate_accumulated() {
+    std::vector<MemoryEvent> memory;
+    for (std::size_t i = 0; i < chunk_.units.size(); ++i) {
+        if (chunk_.units[i].parameters.trained > 0) {
+            memory.push_back(wide_gradient(i, true, true));
+        }
+    }
+    items_.push_back(memory_item(lowering_, "allocate gradients", memory, false));
+}
+
 Items FsdpPass::backward() {
     const bool gathers_blocks = gathers(policy_.blocks, false);
     const bool reduces = policy_.sync_every || micro_batch_.last;
-    const bool release_block = policy_.communicates && policy_.blocks != Keep::Step;
     if (!policy_.sync_every && micro_batch_.first) {
-        std::vector<MemoryEvent> memory;
-        for (std::size_t i = 0; i < chunk_.units.size(); ++i) {
-            if (chunk_.units[i].parameters.trained > 0) {
-                memory.push_back(wide_gradient(i, true, true));
-            }
-        }
-        items_.push_back(memory_item(lowering_, "allocate gradients", memory, false));
+        allocate_accumulated();
     }
+    if (gathers_blocks || reduces) {
+        backward_by_blocks(gathers_blocks, reduces);
+    } else {
+        backward_segment(0, chunk_.units.size(), {});
+    }
+    end_backward();
+    return std::move(items_);
+}
+
+void FsdpPass::backward_by_blocks(bool gathers_blocks, bool reduces) {
     const std::size_t count = chunk_.units.size();
-    if (!gathers_blocks && !reduces) {
-        backward_segment(0, count, {}, release_block);
-        end_backward();
-        return std::move(items_);
-    }
     const auto prefetch = static_cast<std::size_t>(policy_.prefetch);
     const std::size_t n = blocks_.size();
     for (std::size_t k = 0; gathers_blocks && k < std::min(prefetch, n); ++k) {
@@ -298,29 +300,27 @@ Items FsdpPass::backward() {
     }
     const std::size_t head_begin = n == 0 ? 0 : blocks_.back() + 1;
     if (head_begin < count) {
-        backward_segment(head_begin, count, {}, false);
+        backward_segment(head_begin, count, {});
     }
     for (std::size_t k = n; k-- > 0;) {
-        if (gathers_blocks && k >= prefetch) {
-            gather_block(k - prefetch);
-        }
         std::vector<std::uint16_t> entry;
         if (gathers_blocks) {
+            if (k >= prefetch) {
+                gather_block(k - prefetch);
+            }
             entry.push_back(unit_slot(policy_, k));
         }
-        backward_segment(blocks_[k], blocks_[k] + 1, entry, release_block);
+        backward_segment(blocks_[k], blocks_[k] + 1, entry);
         if (reduces) {
             reduce({&blocks_[k], 1}, "reduce " + chunk_.units[blocks_[k]].owner);
         }
     }
     if (n > 0 && blocks_.front() > 0) {
-        backward_segment(0, blocks_.front(), {}, false);
+        backward_segment(0, blocks_.front(), {});
     }
     if (reduces && !root_.empty()) {
         reduce(root_, "reduce root");
     }
-    end_backward();
-    return std::move(items_);
 }
 
 // Reduction buffers, root and whatever was kept for the micro-batch or the step are let go.

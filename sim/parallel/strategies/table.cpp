@@ -4,7 +4,7 @@
 namespace memwall {
 
 const std::vector<Strategy>& strategy_table() {
-    static const std::vector<Strategy> kTable = {
+    static const std::vector<Strategy> table = {
         {ShardingKind::None,
          "none",
          no_items,
@@ -30,7 +30,7 @@ const std::vector<Strategy>& strategy_table() {
         {ShardingKind::Fsdp, "fsdp", no_items, fsdp_forward, fsdp_backward, no_items, no_items},
         {ShardingKind::Hsdp, "hsdp", no_items, fsdp_forward, fsdp_backward, no_items, no_items},
     };
-    return kTable;
+    return table;
 }
 
 const Strategy& strategy_entry(ShardingKind kind) {
