@@ -79,6 +79,10 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0503", "latent attention is not described in full"},
     {"E0504", "the experts are not described in full"},
     {"E0505", "the feed-forward width is missing"},
+    {"E0520", "not a configuration of a known architecture"},
+    {"E0530", "a workload trace contradicts itself"},
+    {"E0540", "a text workload of ASTRA-sim that cannot be read"},
+    {"E0541", "the unit of time of a text workload is missing or wrong"},
     // Warnings
     {"W0313", "kv heads are replicated over tensor-parallel ranks"},
     {"W0317", "sequence parallelism without tensor parallelism"},
@@ -88,6 +92,9 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"W0342", "fewer micro-batches than pipeline stages"},
     {"W0343", "a recompute option that nothing reads"},
     {"W0344", "shapes off multiples of 64"},
+    {"W0520", "a model configuration is read by assumption"},
+    {"W0521", "a part of a model configuration is left out"},
+    {"W0540", "a part of a text workload has no effect"},
 });
 
 // The meaning of a code; empty when there is no such code.

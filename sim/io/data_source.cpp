@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/io/hf_config.h"
 #include "sim/io/yaml.h"
 
 namespace memwall {
@@ -173,6 +174,9 @@ std::optional<DocNode> DataSource::read(DataKind kind,
                                         const std::string& text,
                                         Diagnostics& diagnostics) {
     std::optional<DocNode> document = read_yaml(path, text, diagnostics);
+    if (document && kind == DataKind::Model && is_hf_config(*document)) {
+        return model_document_from_hf(*document, diagnostics);
+    }
     if (!document || !check_schema(*document, kind, diagnostics)) {
         return std::nullopt;
     }

@@ -1,0 +1,303 @@
+#include "sim/io/trace_file.h"
+
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/io/flow_text.h"
+#include "sim/io/trace_fields.h"
+#include "sim/io/yaml.h"
+#include "sim/spec/read.h"
+#include "sim/spec/write.h"
+
+namespace memwall {
+namespace {
+
+constexpr std::string_view kSchema = "memwall/trace/1";
+constexpr std::size_t kTensorsMax = 65'535;  // indices have 16 bits
+constexpr std::int64_t kLayersMax = 100'000;
+
+// --- writing
+
+TraceItemFile item_file(const LayerTrace& layer, const TraceItem& item) {
+    TraceItemFile file;
+    file.item = item;
+    if (item.op) {
+        for (const std::uint16_t t : item.op->allocates) {
+            file.allocates.push_back(layer.tensors[t].name);
+        }
+        for (const std::uint16_t t : item.op->frees) {
+            file.frees.push_back(layer.tensors[t].name);
+        }
+    }
+    return file;
+}
+
+TraceFile to_file(const WorkloadTrace& trace) {
+    TraceFile file;
+    file.trace = trace;
+    file.embedding = trace.kinds[trace.embedding].kind;
+    file.head = trace.kinds[trace.head].kind;
+    for (const std::uint32_t kind : trace.layers) {
+        const std::string& name = trace.kinds[kind].kind;
+        if (file.layers.empty() || file.layers.back().kind != name) {
+            file.layers.push_back({name, 0});
+        }
+        ++file.layers.back().layers;
+    }
+    for (const LayerTrace& layer : trace.kinds) {
+        TraceKindFile kind;
+        kind.layer = layer;
+        for (const TraceItem& item : layer.forward) {
+            kind.forward.push_back(item_file(layer, item));
+        }
+        for (const TraceItem& item : layer.backward) {
+            kind.backward.push_back(item_file(layer, item));
+        }
+        file.kinds.push_back(std::move(kind));
+    }
+    return file;
+}
+
+// --- checks and names to indices; `doc` gives the places
+
+using Names = std::map<std::string, std::size_t, std::less<>>;
+
+class KindReader {
+  public:
+    KindReader(TraceKindFile& file, const DocNode& doc, Diagnostics& diagnostics)
+        : file_(file), doc_(doc), diagnostics_(diagnostics) {}
+
+    LayerTrace read() {
+        index_tensors();
+        items(file_.forward, "forward", file_.layer.forward);
+        items(file_.backward, "backward", file_.layer.backward);
+        if (diagnostics_.errors() == errors_before_) {
+            check_lives(true);
+            check_lives(false);
+        }
+        return std::move(file_.layer);
+    }
+
+  private:
+    void error(const Place& place, std::string text, std::string hint = "") {
+        diagnostics_.error("E0530", place, std::move(text)).hint = std::move(hint);
+    }
+
+    const DocNode& item_node(const char* list, std::size_t i) const {
+        return doc_.find(list)->items[i];
+    }
+
+    void index_tensors() {
+        const std::vector<TraceTensor>& tensors = file_.layer.tensors;
+        if (tensors.size() > kTensorsMax) {
+            error(doc_.place, fmt::format("{} tensors, more than {}", tensors.size(), kTensorsMax));
+            return;
+        }
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            if (!names_.emplace(tensors[i].name, i).second) {
+                error(item_node("tensors", i).place,
+                      fmt::format("tensor '{}' is listed twice", tensors[i].name));
+            }
+        }
+    }
+
+    void items(std::vector<TraceItemFile>& from, const char* list, std::vector<TraceItem>& to) {
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const DocNode& node = item_node(list, i);
+            TraceItemFile& item = from[i];
+            const Pass pass = item.item.op ? item.item.op->pass : item.item.boundary->pass;
+            if ((pass == Pass::Forward) != (std::string_view(list) == "forward")) {
+                error(node.place,
+                      fmt::format("pass {} in the list of {}",
+                                  enum_names(pass).names[static_cast<std::size_t>(pass)],
+                                  list),
+                      "backward: pass is input_gradient or weight_gradient; forward: leave it out");
+            }
+            if (item.item.op) {
+                if (item.kernels != 1) {
+                    error(node.place,
+                          fmt::format("op '{}' has {} kernels", item.item.op->name, item.kernels),
+                          "give one of gemm, attention, memory, copy, time");
+                }
+                references(item.allocates, node, "allocates", item.item.op->allocates);
+                references(item.frees, node, "frees", item.item.op->frees);
+            }
+            to.push_back(std::move(item.item));
+        }
+    }
+
+    void references(const std::vector<std::string>& names,
+                    const DocNode& op,
+                    const char* key,
+                    std::vector<std::uint16_t>& to) {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const auto found = names_.find(names[i]);
+            if (found == names_.end()) {
+                error(op.find(key)->items[i].place,
+                      fmt::format("no tensor '{}' in kind '{}'", names[i], file_.layer.kind),
+                      "list it under tensors");
+                continue;
+            }
+            to.push_back(static_cast<std::uint16_t>(found->second));
+        }
+    }
+
+    // Plays forward then backward with the conditional ops that apply when their condition holds (or not).
+    void check_lives(bool holds) {
+        enum class State : unsigned char { Absent, Live, Freed };
+        std::vector<State> states(file_.layer.tensors.size(), State::Absent);
+        const auto play = [&](const std::vector<TraceItem>& list, const char* name) {
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                const std::optional<TraceOp>& op = list[i].op;
+                if (!op || (op->condition && op->condition->holds != holds)) {
+                    continue;
+                }
+                const Place& place = item_node(name, i).place;
+                for (const std::uint16_t t : op->allocates) {
+                    if (states[t] != State::Absent) {
+                        error(place,
+                              fmt::format("tensor '{}' is allocated a second time",
+                                          file_.layer.tensors[t].name));
+                    }
+                    states[t] = State::Live;
+                }
+                for (const std::uint16_t t : op->frees) {
+                    if (states[t] != State::Live) {
+                        error(place,
+                              fmt::format("tensor '{}' is freed but not alive",
+                                          file_.layer.tensors[t].name));
+                    }
+                    states[t] = State::Freed;
+                }
+            }
+        };
+        play(file_.layer.forward, "forward");
+        play(file_.layer.backward, "backward");
+        for (std::size_t t = 0; t < states.size(); ++t) {
+            if (states[t] == State::Live && !file_.layer.tensors[t].persistent) {
+                error(item_node("tensors", t).place,
+                      fmt::format("tensor '{}' is never freed", file_.layer.tensors[t].name),
+                      "add it to `frees` of its last use, or mark it persistent");
+            }
+        }
+    }
+
+    TraceKindFile& file_;
+    const DocNode& doc_;
+    Diagnostics& diagnostics_;
+    std::size_t errors_before_ = diagnostics_.errors();
+    Names names_;
+};
+
+std::uint32_t kind_index(const Names& kinds,
+                         const std::string& name,
+                         const Place& place,
+                         Diagnostics& diagnostics) {
+    const auto found = kinds.find(name);
+    if (found != kinds.end()) {
+        return static_cast<std::uint32_t>(found->second);
+    }
+    diagnostics.error("E0530", place, fmt::format("no kind '{}' in this trace", name)).hint =
+        "kinds are listed under kinds";
+    return 0;
+}
+
+std::optional<WorkloadTrace> from_file(TraceFile& file,
+                                       const DocNode& doc,
+                                       Diagnostics& diagnostics) {
+    const std::size_t errors_before = diagnostics.errors();
+    WorkloadTrace trace = std::move(file.trace);
+    Names kinds;
+    const DocNode& kinds_doc = *doc.find("kinds");
+    for (std::size_t i = 0; i < file.kinds.size(); ++i) {
+        const DocNode& kind_doc = kinds_doc.items[i];
+        if (!kinds.emplace(file.kinds[i].layer.kind, i).second) {
+            diagnostics.error("E0530",
+                              kind_doc.place,
+                              fmt::format("kind '{}' is listed twice", file.kinds[i].layer.kind));
+        }
+        trace.kinds.push_back(KindReader(file.kinds[i], kind_doc, diagnostics).read());
+    }
+    trace.embedding = kind_index(kinds, file.embedding, doc.find("embedding")->place, diagnostics);
+    trace.head = kind_index(kinds, file.head, doc.find("head")->place, diagnostics);
+    const DocNode& layers_doc = *doc.find("layers");
+    std::int64_t layers = 0;
+    for (std::size_t i = 0; i < file.layers.size(); ++i) {
+        const LayerRun& run = file.layers[i];
+        const std::uint32_t kind =
+            kind_index(kinds, run.kind, layers_doc.items[i].place, diagnostics);
+        if (run.layers > kLayersMax - layers) {
+            diagnostics.error(
+                "E0206", layers_doc.items[i].place, fmt::format("more than {} layers", kLayersMax));
+            break;
+        }
+        layers += run.layers;
+        trace.layers.insert(trace.layers.end(), static_cast<std::size_t>(run.layers), kind);
+    }
+    if (layers == 0 && diagnostics.errors() == errors_before) {
+        diagnostics.error("E0530", layers_doc.place, "a trace without layers");
+    }
+    if (diagnostics.errors() != errors_before) {
+        return std::nullopt;
+    }
+    return trace;
+}
+
+// JSON has no way to write 64MiB but in quotes.
+void unquote(DocNode& node) {
+    node.quoted = false;
+    for (DocNode& item : node.items) {
+        unquote(item);
+    }
+    for (DocEntry& entry : node.entries) {
+        unquote(entry.value);
+    }
+}
+
+}  // namespace
+
+std::string write_trace(const WorkloadTrace& trace, TraceFormat format) {
+    TraceFile file = to_file(trace);
+    DocNode document = write_document(file);
+    DocNode schema;
+    schema.kind = DocNode::Kind::Scalar;
+    schema.scalar = kSchema;
+    document.entries.insert(document.entries.begin(), {"schema", {}, schema});
+    return format == TraceFormat::Yaml ? flow_yaml(document) : flow_json(document);
+}
+
+std::optional<WorkloadTrace> read_trace(const DocNode& document, Diagnostics& diagnostics) {
+    DocNode body = document;
+    const DocNode* schema = body.find("schema");
+    if (schema == nullptr || schema->scalar != kSchema) {
+        diagnostics.error(
+            "E0207",
+            schema != nullptr ? schema->place : document.place,
+            fmt::format("this is not a workload trace: 'schema: {}' is wanted", kSchema));
+        return std::nullopt;
+    }
+    std::erase_if(body.entries, [](const DocEntry& entry) { return entry.key == "schema"; });
+    TraceFile file;
+    if (!read_document(body, "this trace", file, diagnostics)) {
+        return std::nullopt;
+    }
+    return from_file(file, body, diagnostics);
+}
+
+std::optional<WorkloadTrace> read_trace(const std::string& label,
+                                        std::string_view text,
+                                        Diagnostics& diagnostics) {
+    std::optional<DocNode> document = read_yaml(label, text, diagnostics);
+    if (!document) {
+        return std::nullopt;
+    }
+    const std::size_t start = text.find_first_not_of(" \t\r\n");
+    if (start != std::string_view::npos && text[start] == '{') {
+        unquote(*document);
+    }
+    return read_trace(*document, diagnostics);
+}
+
+}  // namespace memwall
