@@ -160,26 +160,23 @@ class Binder {
         }
     }
 
-    // Calls by role, and the roles that are called on several streams.
+    // Calls by role, and the streams that each is made on.
     void count_calls(std::uint32_t j) {
         const ProgramSet& set = *bound_.code.jobs[j];
         calls_.fill(0);
         for (const CollectiveCall& call : set.collectives) {
             bound_.call_in_role.push_back(calls_[static_cast<std::size_t>(call.role)]++);
         }
-        std::array<std::uint32_t, kGroupRoles> streams{};
+        streams_of_call_.assign(set.collectives.size(), 0);
         const auto note = [&](const Op& op) {
             if (op.kind == OpKind::Collective) {
-                streams[static_cast<std::size_t>(set.collectives[op.work].role)] |=
-                    1U << static_cast<unsigned>(op.stream);
+                streams_of_call_[op.work] = static_cast<std::uint16_t>(
+                    streams_of_call_[op.work] | (1U << static_cast<unsigned>(op.stream)));
             }
         };
         std::for_each(set.ops.begin(), set.ops.end(), note);
         for (const Segment& segment : set.segments) {
             std::for_each(segment.ops.begin(), segment.ops.end(), note);
-        }
-        for (std::size_t r = 0; r < overlaps_.size(); ++r) {
-            overlaps_[r] = (streams[r] & (streams[r] - 1)) != 0;
         }
     }
 
@@ -189,7 +186,6 @@ class Binder {
                    const std::vector<std::uint32_t>& members) {
         BoundGroup group;
         group.role = role;
-        group.overlaps = overlaps_[static_cast<std::size_t>(role)];
         group.members_begin = size32(bound_.members.size());
         bound_.members.insert(bound_.members.end(), members.begin(), members.end());
         group.members_end = size32(bound_.members.size());
@@ -209,9 +205,11 @@ class Binder {
         }
         const GroupShape shape = shape_of(fabric_, group_devices_);
         group_usages_.clear();
-        for (const CollectiveCall& call : set.collectives) {
-            if (call.role == role) {
-                bound_.group_transfers.push_back(add_collective(j, shape, call));
+        for (std::size_t c = 0; c < set.collectives.size(); ++c) {
+            if (set.collectives[c].role == role) {
+                const std::uint32_t t = add_collective(j, shape, set.collectives[c]);
+                bound_.transfers[t].streams = streams_of_call_[c];
+                bound_.group_transfers.push_back(t);
             }
         }
     }
@@ -353,7 +351,7 @@ class Binder {
     std::vector<DeviceId> devices_;  // by rank of Bound
     std::vector<double> slower_ = {0};
     std::array<std::uint32_t, kGroupRoles> calls_{};
-    std::array<bool, kGroupRoles> overlaps_{};
+    std::vector<std::uint16_t> streams_of_call_;
     std::uint32_t owner_ = 0;
     std::map<std::pair<GroupShape, CollectiveCall>, CollectiveTime> times_;
     std::map<std::pair<MessageShape, Bytes>, CollectiveTime> message_times_;

@@ -18,12 +18,13 @@ struct BoundTransfer {
     std::int64_t bytes = 0;
     double cap = 0;  // bytes per second
     std::int64_t weight = 1;
-    std::int32_t blocks = 0;  // communication blocks on each member
-    bool isolated = true;     // nothing else can slow it down: never enters the network
-    bool message = false;     // point to point
+    std::int32_t blocks = 0;    // communication blocks on each member
+    bool isolated = true;       // nothing else can slow it down: never enters the network
+    bool message = false;       // point to point
+    std::uint16_t streams = 1;  // called on these, as bits; a group can have one at a time on each
     std::uint32_t usage_begin = 0;
     std::uint32_t usage_end = 0;
-    std::uint32_t owner = 0;  // a group or a pair of ranks
+    std::uint32_t owner = 0;  // a group or a pair of ranks; ascending
 };
 
 struct BoundGroup {
@@ -32,8 +33,7 @@ struct BoundGroup {
     std::uint32_t transfers = 0;  // into Bound::group_transfers, by Bound::call_in_role
     std::uint32_t transfers_end = 0;
     GroupRole role = GroupRole::Tp;
-    bool isolated = true;   // all its transfers are
-    bool overlaps = false;  // its members call it on several streams: with itself
+    bool isolated = true;  // all its transfers are
 };
 
 struct BoundRank {

@@ -83,6 +83,10 @@ class JobCompiler {
         for (Body& body : bodies_) {
             cut(body);
         }
+        for (const Body& body : bodies_) {
+            find_asked_slots(body);
+        }
+        linked_.resize(code_.pieces.size());
         for (std::size_t p = 0; p < set_.programs.size(); ++p) {
             code_.programs.push_back(lay_out(set_.programs[p], size32(p)));
         }
@@ -433,6 +437,44 @@ class JobCompiler {
         }
     }
 
+    [[nodiscard]] static bool is_local(const Body& body, const Source& source, std::size_t w) {
+        return source.local[w] >= 0 &&
+               body.ops[static_cast<std::size_t>(source.local[w])].piece == source.piece;
+    }
+
+    void find_asked_slots(const Body& body) {
+        asked_for_.resize(set_.slots);
+        for (const Source& source : body.ops) {
+            for (std::size_t w = 0; w < kWaits; ++w) {
+                if (source.op->waits[w] != kNoSlot && !is_local(body, source, w)) {
+                    asked_for_[source.op->waits[w]] = true;
+                }
+            }
+        }
+    }
+
+    // The few ops of a piece that have to do with other pieces: a program has many nodes, and most ops are local.
+    [[nodiscard]] const std::vector<std::uint16_t>& linked(const Body& body, std::uint32_t p) {
+        std::vector<std::uint16_t>& list = linked_[p];
+        if (list.empty()) {
+            const Piece& piece = code_.pieces[p];
+            for (std::uint32_t i = piece.ops_begin; i < piece.ops_end; ++i) {
+                const CodeOp& op = code_.ops[i];
+                const Source& source = body.ops[op.source];
+                bool is_linked = op.before == kNone16 || op.record != kNone16 ||
+                                 (source.op->records != kNoSlot && asked_for_[source.op->records]);
+                for (std::size_t w = 0; w < kWaits; ++w) {
+                    is_linked =
+                        is_linked || (source.op->waits[w] != kNoSlot && !is_local(body, source, w));
+                }
+                if (is_linked) {
+                    list.push_back(static_cast<std::uint16_t>(i - piece.ops_begin));
+                }
+            }
+        }
+        return list;
+    }
+
     CodeProgram lay_out(const Program& program, std::uint32_t number) {
         CodeProgram out;
         out.job = job_;
@@ -473,17 +515,18 @@ class JobCompiler {
                 node.transfers = size32(out.transfers.size());
                 records += piece.records;
                 const std::uint32_t n = size32(out.nodes.size());
-                add_node_waits(out, body, piece, n, slots, open);
+                const std::vector<std::uint16_t>& links = linked(body, node.piece);
+                add_node_waits(out, body, piece, links, n, slots, open);
                 node.waits_end = size32(out.waits.size());
-                add_node_streams(out, node, piece, n, stream_record);
+                add_node_streams(out, node, piece, links, n, stream_record);
                 out.nodes.push_back(node);
-                for (std::uint32_t i = piece.ops_begin; i < piece.ops_end; ++i) {
-                    const CodeOp& op = code_.ops[i];
+                for (const std::uint16_t i : links) {
+                    const CodeOp& op = code_.ops[piece.ops_begin + i];
                     const Source& source = body.ops[op.source];
                     if (source.op->records != kNoSlot) {
                         slots[source.op->records] = {b, n, op.source, op.stream};
                     }
-                    add_records(out, op, n, static_cast<std::uint16_t>(i - piece.ops_begin));
+                    add_records(out, op, n, i);
                 }
                 host += piece.host;
                 body_host += piece.host;
@@ -509,17 +552,16 @@ class JobCompiler {
     void add_node_waits(CodeProgram& out,
                         const Body& body,
                         const Piece& piece,
+                        const std::vector<std::uint16_t>& links,
                         std::uint32_t n,
                         const std::vector<Producer>& slots,
                         std::vector<OpenWait>& open) const {
-        for (std::uint32_t i = piece.ops_begin; i < piece.ops_end; ++i) {
-            const std::uint16_t at = code_.ops[i].source;
+        for (const std::uint16_t i : links) {
+            const std::uint16_t at = code_.ops[piece.ops_begin + i].source;
             const Source& source = body.ops[at];
             for (std::size_t w = 0; w < kWaits; ++w) {
                 const std::uint16_t slot = source.op->waits[w];
-                if (slot == kNoSlot ||
-                    (source.local[w] >= 0 &&
-                     body.ops[static_cast<std::size_t>(source.local[w])].piece == source.piece)) {
+                if (slot == kNoSlot || is_local(body, source, w)) {
                     continue;
                 }
                 if (slots[slot].body == kNone32) {
@@ -542,10 +584,11 @@ class JobCompiler {
     void add_node_streams(CodeProgram& out,
                           CodeNode& node,
                           const Piece& piece,
+                          const std::vector<std::uint16_t>& links,
                           std::uint32_t n,
                           std::array<std::uint32_t, kStreams>& stream_record) const {
-        for (std::uint32_t i = piece.ops_begin; i < piece.ops_end; ++i) {
-            const CodeOp& op = code_.ops[i];
+        for (const std::uint16_t i : links) {
+            const CodeOp& op = code_.ops[piece.ops_begin + i];
             std::uint32_t& last = stream_record[index_of(op.stream)];
             if (op.before == kNone16) {
                 out.on_stream[index_of(op.stream)].push_back(n);
@@ -633,19 +676,27 @@ class JobCompiler {
     std::uint32_t job_;
     bool coalesce_;
     std::vector<Body> bodies_;  // segments, then ops
+    std::vector<bool>
+        asked_for_;  // slots that an op waits for from outside the piece that records them
+    std::vector<std::vector<std::uint16_t>> linked_;  // by piece
 };
 
 // The k-th send from A to B on a channel meets the k-th receive of B from A on it.
 void pair_messages(Code& code, std::uint32_t job) {
-    struct End {
-        std::uint32_t program;
-        std::uint32_t transfer;
-    };
-    using Key = std::array<std::uint32_t, 3>;             // from, to, channel
-    std::map<Key, std::array<std::vector<End>, 2>> ends;  // receives, sends
     const ProgramSet& set = *code.jobs[job];
     const std::uint32_t first = code.first_program[job];
-    for (std::uint32_t p = 0; p < set.programs.size(); ++p) {
+    const auto stages = size32(set.programs.size());
+    constexpr std::uint32_t kChannels = 256;
+    const auto key_of = [&](std::uint32_t from, std::uint32_t to, std::uint8_t channel) {
+        return (std::uint64_t{from} * stages + to) * kChannels + channel;
+    };
+    struct End {
+        std::uint64_t key = 0;
+        std::uint32_t transfer = 0;
+    };
+    std::vector<End> sends;  // in program order within each key after sorting
+    std::vector<End> receives;
+    for (std::uint32_t p = 0; p < stages; ++p) {
         const CodeProgram& program = code.programs[first + p];
         for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
             const CodeTransfer& transfer = program.transfers[t];
@@ -654,53 +705,98 @@ void pair_messages(Code& code, std::uint32_t job) {
                 code.ops[code.pieces[program.nodes[record.node].piece].ops_begin + record.op];
             const PeerTransfer& peer = set.exchanges[op.work].transfers[record.transfer];
             const std::uint32_t other = program.peers[transfer.peer];
-            const Key key = peer.send ? Key{p, other, peer.channel} : Key{other, p, peer.channel};
-            ends[key][peer.send ? 1 : 0].push_back({p, t});
+            if (peer.send) {
+                sends.push_back({key_of(p, other, peer.channel), t});
+            } else {
+                receives.push_back({key_of(other, p, peer.channel), t});
+            }
         }
     }
-    for (const auto& [key, both] : ends) {
-        const auto& [receives, sends] = both;
-        if (receives.size() != sends.size()) {
+    const auto by_key = [](const End& a, const End& b) { return a.key < b.key; };
+    std::stable_sort(sends.begin(), sends.end(), by_key);
+    std::stable_sort(receives.begin(), receives.end(), by_key);
+    const auto end_of = [](const std::vector<End>& all, std::size_t at, std::uint64_t key) {
+        while (at < all.size() && all[at].key == key) {
+            ++at;
+        }
+        return at;
+    };
+    for (std::size_t s = 0, r = 0; s < sends.size() || r < receives.size();) {
+        const std::uint64_t key = s == sends.size()      ? receives[r].key
+                                  : r == receives.size() ? sends[s].key
+                                                         : std::min(sends[s].key, receives[r].key);
+        const std::size_t sends_end = end_of(sends, s, key);
+        const std::size_t receives_end = end_of(receives, r, key);
+        const auto channel = key % kChannels;
+        const auto to = static_cast<std::uint32_t>(key / kChannels % stages);
+        const auto from = static_cast<std::uint32_t>(key / kChannels / stages);
+        if (sends_end - s != receives_end - r) {
             code.mismatches.push_back(fmt::format(
                 "stage {} sends {} messages to stage {} on channel {} in a step, which receives {}",
-                key[0],
-                sends.size(),
-                key[1],
-                key[2],
-                receives.size()));
+                from,
+                sends_end - s,
+                to,
+                channel,
+                receives_end - r));
         }
-        for (std::size_t k = 0; k < std::min(receives.size(), sends.size()); ++k) {
-            code.programs[first + sends[k].program].transfers[sends[k].transfer].partner =
-                receives[k].transfer;
-            code.programs[first + receives[k].program].transfers[receives[k].transfer].partner =
-                sends[k].transfer;
+        for (; s < sends_end && r < receives_end; ++s, ++r) {
+            code.programs[first + from].transfers[sends[s].transfer].partner = receives[r].transfer;
+            code.programs[first + to].transfers[receives[r].transfer].partner = sends[s].transfer;
         }
+        s = sends_end;
+        r = receives_end;
     }
 }
 
 // Groups that span stages must be called in the same order, with the same calls, by all of them.
 void check_calls(Code& code, std::uint32_t job) {
     const ProgramSet& set = *code.jobs[job];
-    const auto calls_of = [&](std::size_t p, GroupRole role) {
-        std::vector<std::pair<Stream, std::uint32_t>> calls;
-        const CodeProgram& program = code.programs[code.first_program[job] + p];
-        for (const CodeNode& node : program.nodes) {
-            const Piece& piece = code.pieces[node.piece];
-            for (std::uint32_t i = piece.ops_begin; i < piece.ops_end; ++i) {
-                const CodeOp& op = code.ops[i];
-                if (op.kind == OpKind::Collective &&
-                    set.collectives[op.work - code.first_collective[job]].role == role) {
-                    calls.emplace_back(op.stream, op.work);
+    struct Call {
+        GroupRole role = GroupRole::World;
+        Stream stream = Stream::Compute;
+        std::uint32_t work = 0;
+        auto operator<=>(const Call&) const = default;
+    };
+    const auto spans_stages = [](GroupRole role) {
+        return role == GroupRole::Pp || role == GroupRole::World || role == GroupRole::Embedding;
+    };
+    std::vector<std::vector<Call>> of_piece(code.pieces.size());
+    for (std::size_t p = 0; p < code.pieces.size(); ++p) {
+        for (std::uint32_t i = code.pieces[p].ops_begin; i < code.pieces[p].ops_end; ++i) {
+            const CodeOp& op = code.ops[i];
+            // Pieces of other jobs are not reached from this job's nodes.
+            if (op.kind == OpKind::Collective && op.work >= code.first_collective[job] &&
+                op.work - code.first_collective[job] < set.collectives.size()) {
+                const GroupRole role = set.collectives[op.work - code.first_collective[job]].role;
+                if (spans_stages(role)) {
+                    of_piece[p].push_back({role, op.stream, op.work});
                 }
             }
         }
-        std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-            return a.first < b.first;
+    }
+    std::vector<std::vector<Call>> of_program;
+    for (std::size_t p = 0; p < set.programs.size(); ++p) {
+        std::vector<Call>& calls = of_program.emplace_back();
+        for (const CodeNode& node : code.programs[code.first_program[job] + p].nodes) {
+            calls.insert(calls.end(), of_piece[node.piece].begin(), of_piece[node.piece].end());
+        }
+        std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
+            return a.role != b.role ? a.role < b.role : a.stream < b.stream;
         });
-        return calls;
-    };
+    }
     const auto compare = [&](GroupRole role, std::size_t a, std::size_t b, const char* name) {
-        if (calls_of(a, role) != calls_of(b, role)) {
+        std::array<std::vector<Call>, 2> calls;
+        for (const Call& call : of_program[a]) {
+            if (call.role == role) {
+                calls[0].push_back(call);
+            }
+        }
+        for (const Call& call : of_program[b]) {
+            if (call.role == role) {
+                calls[1].push_back(call);
+            }
+        }
+        if (calls[0] != calls[1]) {
             code.mismatches.push_back(fmt::format(
                 "stages {} and {} do not make the same collective calls in their {} group",
                 a,
@@ -708,12 +804,7 @@ void check_calls(Code& code, std::uint32_t job) {
                 name));
         }
     };
-    const bool used =
-        std::any_of(set.collectives.begin(), set.collectives.end(), [](const CollectiveCall& c) {
-            return c.role == GroupRole::Pp || c.role == GroupRole::World ||
-                   c.role == GroupRole::Embedding;
-        });
-    if (!used) {
+    if (set.programs.empty()) {
         return;
     }
     compare(GroupRole::Embedding, 0, set.programs.size() - 1, "embedding");

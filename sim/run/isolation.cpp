@@ -1,82 +1,106 @@
 // Which transfers nothing can slow down, so that they take the time that they take alone.
 #include <algorithm>
+#include <bit>
 
+#include "sim/core/check.h"
 #include "sim/run/bound.h"
 
 namespace memwall {
 namespace {
 
-// What a transfer puts on a link when it has all its links for itself, as a share of the link's capacity.
-double most_on(const Bound& bound, const BoundTransfer& transfer, const Usage& usage) {
-    double rate = transfer.cap > 0 ? transfer.cap : bound.capacities[usage.link] * 0x1p20;
+// Rate of a transfer that has all its links for itself [message bytes per second]; 0 = not limited.
+double rate_alone(const Bound& bound, const BoundTransfer& transfer) {
+    double rate = transfer.cap;
     for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end; ++u) {
-        const Usage& other = bound.usages[u];
-        if (bound.capacities[other.link] > 0) {
-            rate = std::min(
-                rate,
-                bound.capacities[other.link] / (static_cast<double>(other.coefficient) * 0x1p-20));
+        const Usage& usage = bound.usages[u];
+        const double capacity = bound.capacities[usage.link];
+        if (capacity > 0) {
+            const double limit = capacity / (static_cast<double>(usage.coefficient) * 0x1p-20);
+            rate = rate > 0 ? std::min(rate, limit) : limit;
         }
     }
-    return rate * static_cast<double>(usage.coefficient) * 0x1p-20 / bound.capacities[usage.link];
+    return rate;
 }
 
+// Traffic that can be on a link at one time, as shares of its capacity. A group has one transfer at a time on each stream.
 struct LinkUse {
-    std::uint32_t owner = kNone32;
-    bool shared = false;  // by several owners, or by several transfers of one at a time
-    double most_of_owner = 0;
+    std::uint64_t source = ~std::uint64_t{0};  // the owner and stream met last
+    bool shared = false;
+    double most_of_source = 0;
     double most_of_others = 0;
 };
 
 // One rank sends another at most this many messages at a time: two channels, and as many more from the next micro-batch.
 constexpr double kMessagesAtOnce = 4;
 
+class LinkUses {
+  public:
+    explicit LinkUses(const Bound& bound) : bound_(bound), uses_(bound.links.size()) {}
+
+    void add(const BoundTransfer& transfer, unsigned stream) {
+        const double rate = rate_alone(bound_, transfer) * (transfer.message ? kMessagesAtOnce : 1);
+        const std::uint64_t source = std::uint64_t{transfer.owner} * kStreams + stream;
+        for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end; ++u) {
+            const Usage& usage = bound_.usages[u];
+            if (bound_.capacities[usage.link] <= 0) {
+                continue;
+            }
+            LinkUse& use = uses_[usage.link];
+            if (use.source != source) {
+                use.shared = use.shared || use.source != ~std::uint64_t{0};
+                use.most_of_others += use.most_of_source;
+                use.most_of_source = 0;
+                use.source = source;
+            }
+            use.shared = use.shared || transfer.message;
+            use.most_of_source = std::max(use.most_of_source,
+                                          rate * static_cast<double>(usage.coefficient) * 0x1p-20 /
+                                              bound_.capacities[usage.link]);
+        }
+    }
+
+    [[nodiscard]] bool can_slow(const BoundTransfer& transfer) const {
+        for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end; ++u) {
+            const LinkUse& use = uses_[bound_.usages[u].link];
+            if (use.shared && use.most_of_source + use.most_of_others > 1) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+  private:
+    const Bound& bound_;
+    std::vector<LinkUse> uses_;
+};
+
 }  // namespace
 
 void find_isolated(Bound& bound) {
-    std::vector<std::uint32_t> order(bound.transfers.size());
-    for (std::uint32_t t = 0; t < order.size(); ++t) {
-        order[t] = t;
-    }
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return bound.transfers[a].owner < bound.transfers[b].owner;
-    });
-    std::vector<bool> overlaps(bound.transfers.size());
-    for (const BoundGroup& group : bound.groups) {
-        for (std::uint32_t t = group.transfers; t < group.transfers_end; ++t) {
-            overlaps[bound.group_transfers[t]] = group.overlaps;
+    // Transfers of one owner and stream must come one after the other: owners are in order, streams are taken in turn.
+    LinkUses uses(bound);
+    const std::size_t n = bound.transfers.size();
+    for (std::size_t begin = 0; begin < n;) {
+        std::size_t end = begin;
+        unsigned streams = 0;
+        for (; end < n && bound.transfers[end].owner == bound.transfers[begin].owner; ++end) {
+            streams |= bound.transfers[end].streams;
         }
-    }
-    std::vector<LinkUse> uses(bound.links.size());
-    for (const std::uint32_t t : order) {
-        const BoundTransfer& transfer = bound.transfers[t];
-        for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end; ++u) {
-            const Usage& usage = bound.usages[u];
-            if (bound.capacities[usage.link] <= 0 || transfer.bytes == 0) {
-                continue;
+        MW_CHECK(end == n || bound.transfers[end].owner > bound.transfers[begin].owner,
+                 "owners of transfers are not in order");
+        for (; streams != 0; streams &= streams - 1) {
+            const auto stream = static_cast<unsigned>(std::countr_zero(streams));
+            for (std::size_t t = begin; t < end; ++t) {
+                if ((bound.transfers[t].streams >> stream & 1U) != 0 &&
+                    bound.transfers[t].bytes > 0) {
+                    uses.add(bound.transfers[t], stream);
+                }
             }
-            LinkUse& use = uses[usage.link];
-            if (use.owner != transfer.owner) {
-                use.shared = use.shared || use.owner != kNone32;
-                use.most_of_others += use.most_of_owner;
-                use.most_of_owner = 0;
-                use.owner = transfer.owner;
-            }
-            const bool several = transfer.message || overlaps[t];
-            use.shared = use.shared || several;
-            use.most_of_owner =
-                std::max(use.most_of_owner,
-                         most_on(bound, transfer, usage) * (several ? kMessagesAtOnce : 1));
         }
+        begin = end;
     }
     for (BoundTransfer& transfer : bound.transfers) {
-        transfer.isolated = true;
-        for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end && transfer.bytes > 0;
-             ++u) {
-            const LinkUse& use = uses[bound.usages[u].link];
-            const bool binds = bound.capacities[bound.usages[u].link] > 0 && use.shared &&
-                               use.most_of_owner + use.most_of_others > 1;
-            transfer.isolated = transfer.isolated && !binds;
-        }
+        transfer.isolated = transfer.bytes == 0 || !uses.can_slow(transfer);
     }
     for (BoundGroup& group : bound.groups) {
         group.isolated = true;

@@ -370,7 +370,6 @@ Bound bind_synthetic(const SyntheticCase& c, bool coalesce) {
         bound.members.insert(bound.members.end(), members.begin(), members.end());
         g.members_end = static_cast<std::uint32_t>(bound.members.size());
         g.transfers = static_cast<std::uint32_t>(bound.group_transfers.size());
-        g.overlaps = role == GroupRole::Dp;  // buckets and gathers
         ++owner;
         for (const CollectiveCall& call : calls) {
             if (call.role != role) {
@@ -392,6 +391,9 @@ Bound bind_synthetic(const SyntheticCase& c, bool coalesce) {
                                                      : c.dp_delay,
                              role == GroupRole::Tp ? c.tp_blocks : c.dp_blocks,
                              false));
+            const auto bit = [](Stream stream) { return 1U << static_cast<unsigned>(stream); };
+            bound.transfers.back().streams = static_cast<std::uint16_t>(
+                role == GroupRole::Tp ? bit(Stream::Tp) : bit(Stream::Dp) | bit(Stream::Gather));
         }
         g.transfers_end = static_cast<std::uint32_t>(bound.group_transfers.size());
         for (const std::uint32_t m : members) {
