@@ -69,8 +69,8 @@ struct Candidate {
 };
 
 // Obeys machine.law, machine.fidelity (ideal: no latency) and machine.algorithm. The name selects among the algorithms of
-// all-reduce ("ring", "tree", "hierarchical", "nvls"); the other collectives have one algorithm each, save hierarchical
-// all-gather and reduce-scatter. The error says why a named algorithm cannot run on this group: it is never replaced.
+// all-reduce ("ring", "tree", "hierarchical", "nvls"); the other collectives have one
+// algorithm each and keep it. The error says why a named algorithm cannot run on this group: it is never replaced.
 [[nodiscard]] tl::expected<CollectiveTime, std::string> collective_time(
     const Machine& machine,
     const GroupShape& shape,

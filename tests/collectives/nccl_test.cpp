@@ -350,3 +350,43 @@ TEST_CASE("PCIe boxes of GPUs that could have NVLink run with the two channels o
     const CollectiveTime all = time_of(m, CollectiveKind::AllReduce, devices(8), 1_GiB);
     CHECK(all.alone == t.alone);
 }
+
+TEST_CASE("the laws across nodes are what their statements say") {
+    // 4 nodes x 8 A100, 8 NICs of 25 GB/s x 0.98: W = 196e3 B/us, N = 62, I = 8, d = 2, tau = 2.
+    const Machine m = nccl_machine(a100(), 4, 25);
+    const NcclView v = nccl_view(m, shape_of(Fabric(m), devices(32)));
+    const double wire = 0.98 * 8 * 25e3;
+    const auto all = CollectiveKind::AllReduce;
+    // Ring LL, 4 MB: more than 4 KiB per rank and channel, so q = S / (32 x 24).
+    CHECK(ring_across(v, all, Protocol::Ll, 4e6).total ==
+          doctest::Approx(8.7 + 54 * 0.74 + 8 * 6.8 + 63.5 * (4e6 / 768) / (1.1 * 222e3 / 48) +
+                          62 * 4e6 / (32 * 7.5e3)));
+    const double c = 4e6 / (32 * wire);
+    CHECK(ring_across(v, all, Protocol::Ll128, 4e6).total ==
+          doctest::Approx(27.1 + 54 * 1.5 * 0.74 + 8 * 4.6 * 6.8 + (62 + 0.75 * 0.29) * c / 0.92));
+    // Ring Simple, one byte: the latency branch alone; all-gather passes m hops of the network.
+    CHECK(ring_across(v, CollectiveKind::AllGather, Protocol::Simple, 1).total ==
+          doctest::Approx(27.1 + 27 * 7.7 + 4 * 29).epsilon(1e-6));
+    CHECK(tree_across(v, Protocol::Ll, false, 1e6).total ==
+          doctest::Approx(8.7 + 2 * (7 * 0.74 + 2 * 6.8) + 2 * 1e6 / 7.5e3));
+    CHECK(tree_across(v, Protocol::Ll128, false, 1e6).total ==
+          doctest::Approx(27.1 + 2 * (7 * 1.5 * 0.74 + 2 * 4.6 * 6.8) + 1e6 / (47e3 / 2)));
+    // Tree Simple: A = 0.46 x 222 = 102 GB/s is more than W / 2 = 98.
+    const double work = 1e9 / (wire / 2);
+    CHECK(tree_across(v, Protocol::Simple, false, 1e9).total ==
+          doctest::Approx(27.1 + 2 * 7 * 7.7 + 2 * 2 * 29 + work +
+                          169 * (1 - std::exp(-0.8 * work / 169))));
+    // With two nodes every byte leaves a node once.
+    const Machine two = nccl_machine(a100(), 2, 25);
+    const NcclView pair = nccl_view(two, shape_of(Fabric(two), devices(16)));
+    CHECK(tree_across(pair, Protocol::Ll, false, 1e6).flow == doctest::Approx(1e6 / 7.5e3));
+    CHECK(tree_across(pair, Protocol::Simple, false, 1e9).flow ==
+          doctest::Approx(1e9 / (0.46 * 222e3)));
+    // NVLSTree on Hopper: R / (1 + 1/8) = 280 GB/s, entry and exit 2.5 loops.
+    const Machine h = nccl_machine(hopper(), 2, 50);
+    const NcclView nvls = nccl_view(h, shape_of(Fabric(h), devices(16)));
+    const double loops = 1e9 / (315e3 / 1.125);
+    CHECK(tree_across(nvls, Protocol::Simple, true, 1e9).total ==
+          doctest::Approx(13.8 + 2.5 * 12.5 + 2 * 29 + loops +
+                          169 * (1 - std::exp(-0.8 * loops / 169))));
+}
