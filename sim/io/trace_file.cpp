@@ -1,5 +1,6 @@
 #include "sim/io/trace_file.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -62,6 +63,32 @@ TraceFile to_file(const WorkloadTrace& trace) {
 
 // --- checks and names to indices; `doc` gives the places
 
+// No tensor or kernel moves more; sums over layers then stay within 64 bits.
+constexpr double kBytesMax = 1125899906842624.0;  // 1 PiB
+
+double product(std::initializer_list<std::int64_t> sizes) {
+    double result = 1;
+    for (const std::int64_t size : sizes) {
+        result *= static_cast<double>(size);
+    }
+    return result;
+}
+
+// Elements of the largest operand, in doubles; bytes for kernels that state them.
+double largest_operand(const Kernel& kernel) {
+    if (const auto* g = std::get_if<Gemm>(&kernel)) {
+        return std::max({product({g->batch, g->m, g->k}),
+                         product({g->batch, g->k, g->n}),
+                         product({g->batch, g->m, g->n}) * g->output_bytes});
+    }
+    if (const auto* a = std::get_if<Attention>(&kernel)) {
+        const std::int64_t heads = std::max(a->heads, a->kv_heads);
+        const std::int64_t length = std::max(a->queries, a->keys);
+        return product({a->batch, heads, length, std::max(a->head_dim_qk, a->head_dim_v)});
+    }
+    return static_cast<double>(hbm_bytes_of(kernel).value);
+}
+
 using Names = std::map<std::string, std::size_t, std::less<>>;
 
 class KindReader {
@@ -70,6 +97,7 @@ class KindReader {
         : file_(file), doc_(doc), diagnostics_(diagnostics) {}
 
     LayerTrace read() {
+        check_parameters();
         index_tensors();
         items(file_.forward, "forward", file_.layer.forward);
         items(file_.backward, "backward", file_.layer.backward);
@@ -85,8 +113,21 @@ class KindReader {
         diagnostics_.error("E0530", place, std::move(text)).hint = std::move(hint);
     }
 
+    void too_large(const Place& place, const std::string& name) {
+        diagnostics_.error("E0206", place, fmt::format("'{}' is larger than 1 PiB", name));
+    }
+
     const DocNode& item_node(const char* list, std::size_t i) const {
         return doc_.find(list)->items[i];
+    }
+
+    void check_parameters() {
+        const std::vector<ParameterTensor>& list = file_.layer.parameters;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if (product({list[i].rows, list[i].columns, list[i].copies}) > kBytesMax) {
+                too_large(item_node("parameters", i).place, list[i].name);
+            }
+        }
     }
 
     void index_tensors() {
@@ -96,6 +137,9 @@ class KindReader {
             return;
         }
         for (std::size_t i = 0; i < tensors.size(); ++i) {
+            if (static_cast<double>(tensors[i].bytes.value) > kBytesMax) {
+                too_large(item_node("tensors", i).place, tensors[i].name);
+            }
             if (!names_.emplace(tensors[i].name, i).second) {
                 error(item_node("tensors", i).place,
                       fmt::format("tensor '{}' is listed twice", tensors[i].name));
@@ -120,6 +164,9 @@ class KindReader {
                     error(node.place,
                           fmt::format("op '{}' has {} kernels", item.item.op->name, item.kernels),
                           "give one of gemm, attention, memory, copy, time");
+                }
+                if (largest_operand(item.item.op->kernel) > kBytesMax) {
+                    too_large(node.place, item.item.op->name);
                 }
                 references(item.allocates, node, "allocates", item.item.op->allocates);
                 references(item.frees, node, "frees", item.item.op->frees);
@@ -204,6 +251,35 @@ std::uint32_t kind_index(const Names& kinds,
     return 0;
 }
 
+// What the whole model holds and keeps, in doubles: later sums are of 64-bit integers.
+void check_totals(const WorkloadTrace& trace, const DocNode& doc, Diagnostics& diagnostics) {
+    constexpr double kMost = 1152921504606846976.0;  // 2^60 B
+    double bytes = 0;
+    for (const std::uint32_t kind : trace.layers) {
+        for (const TraceTensor& t : trace.kinds[kind].tensors) {
+            bytes += static_cast<double>(t.bytes.value);
+        }
+        for (const ParameterTensor& p : trace.kinds[kind].parameters) {
+            bytes += 16 * product({p.rows, p.columns, p.copies});
+        }
+    }
+    const auto limit = [&](const char* key, double value, double most) {
+        if (value > most) {
+            const DocNode* node = doc.find(key);
+            diagnostics.error("E0206",
+                              node != nullptr ? node->place : doc.place,
+                              fmt::format("{} is beyond what is simulated", key));
+        }
+    };
+    limit("layers", bytes, kMost);
+    limit("tokens", static_cast<double>(trace.tokens), 1e12);
+    limit("sequence", static_cast<double>(trace.sequence), 1e12);
+    limit("boundary_bytes", static_cast<double>(trace.boundary_bytes.value), kBytesMax);
+    limit("parameters", static_cast<double>(trace.parameters), kBytesMax);
+    limit("matmul_parameters", static_cast<double>(trace.matmul_parameters), kBytesMax);
+    limit("attention_flops_factor", static_cast<double>(trace.attention_flops_factor), kBytesMax);
+}
+
 std::optional<WorkloadTrace> from_file(TraceFile& file,
                                        const DocNode& doc,
                                        Diagnostics& diagnostics) {
@@ -236,6 +312,7 @@ std::optional<WorkloadTrace> from_file(TraceFile& file,
         layers += run.layers;
         trace.layers.insert(trace.layers.end(), static_cast<std::size_t>(run.layers), kind);
     }
+    check_totals(trace, doc, diagnostics);
     if (layers == 0 && diagnostics.errors() == errors_before) {
         diagnostics.error("E0530", layers_doc.place, "a trace without layers");
     }

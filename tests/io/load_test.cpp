@@ -187,6 +187,22 @@ TEST_CASE("a misspelt name is answered with the nearest one") {
     CHECK(error.hint == "did you mean 'selene'?");
 }
 
+TEST_CASE("sizes whose product leaves 64 bits are refused") {
+    MemoryFiles files = small_world();
+    CHECK(first_error(files, {"workload.model.hidden=16777217"}).code == "E0336");
+    // Each size is within its own limit.
+    const Diagnostic model = first_error(files,
+                                         {"workload.model.hidden=16777216",
+                                          "workload.model.ffn=67108864",
+                                          "workload.model.layers=100000"});
+    CHECK(model.code == "E0336");
+    CHECK(model.text.find("parameters") != std::string::npos);
+    const Diagnostic tokens = first_error(
+        files, {"batch.micro=1048576", "batch.global=4294967296", "workload.sequence=67108864"});
+    CHECK(tokens.code == "E0336");
+    CHECK(tokens.text.find("tokens") != std::string::npos);
+}
+
 TEST_CASE("a missing scenario file is answered with the nearest file") {
     MemoryFiles files = small_world();
     const Diagnostic error = first_error(files, {}, "scenarios/aa.yaml");

@@ -172,6 +172,24 @@ TEST_CASE("an op has one kernel, with its sizes") {
           "E0201");
 }
 
+TEST_CASE("sizes beyond 1 PiB are refused") {
+    CHECK(bad(small("{op: a, gemm: {m: 4000000000000000000, n: 4, k: 4}}", kBackward)).text ==
+          "'a' is larger than 1 PiB");
+    CHECK(bad(small("{op: a, memory: {kind: norm, bytes: 2PiB}}", kBackward)).code == "E0206");
+    CHECK(bad(small(kForward, kBackward, "[{name: x, bytes: 2PiB}]")).code == "E0206");
+    std::string text = small(kForward, kBackward);
+    text.replace(text.find("parameters: []"),
+                 14,
+                 "parameters: [{name: w, rows: 4000000000, columns: 4000000000}]");
+    CHECK(bad(text).text == "'w' is larger than 1 PiB");
+    text = small(kForward, kBackward, "[{name: x, bytes: 900TiB}]");
+    text.replace(text.find("layers: 2"), 9, "layers: 90000");
+    CHECK(bad(text).text == "layers is beyond what is simulated");
+    text = small(kForward, kBackward);
+    text.replace(text.find("tokens: 4"), 9, "tokens: 4000000000000");
+    CHECK(bad(text).text == "tokens is beyond what is simulated");
+}
+
 TEST_CASE("pass and list agree") {
     CHECK(bad(small("{op: a, pass: weight_gradient, memory: {kind: norm, bytes: 1B}}", kBackward))
               .text == "pass weight_gradient in the list of forward");
