@@ -175,6 +175,34 @@ TEST_CASE("equal stages without transfer time play the closed-form bubble of the
     }
 }
 
+TEST_CASE(
+    "blocking and batched exchanges take equal time where nothing else could run beside them") {
+    for (const Shape& shape : {Shape{.tp = 2, .pp = 2, .m = 4},
+                               Shape{.tp = 2, .pp = 4, .m = 3},
+                               Shape{.tp = 4, .pp = 3, .vpp = 2, .m = 6}}) {
+        for (const bool scatter : {false, true}) {
+            Job job = tiny_job(shape);
+            job.stack.overlap.p2p_scatter_gather = scatter;
+            job.stack.overlap.p2p = P2pKind::Batched;
+            const std::int64_t batched = play(lower(job, trace_of(shape)), 10, 4).step_time;
+            job.stack.overlap.p2p = P2pKind::Blocking;
+            INFO(text(shape));
+            CHECK(play(lower(job, trace_of(shape)), 10, 4).step_time == batched);
+        }
+    }
+}
+
+TEST_CASE(
+    "overlapped exchanges are never slower than batched ones when a pass outlasts a message") {
+    for (const Shape& shape :
+         {Shape{.pp = 2, .m = 4}, Shape{.pp = 4, .m = 8}, Shape{.pp = 4, .vpp = 2, .m = 8}}) {
+        Job job = tiny_job(shape);
+        const std::int64_t batched = play(lower(job, trace_of(shape)), 10, 4).step_time;
+        job.stack.overlap.p2p = P2pKind::Overlapped;
+        CHECK(play(lower(job, trace_of(shape)), 10, 4).step_time < batched);
+    }
+}
+
 TEST_CASE("a stage of 1F1B holds min(m, p - stage) micro-batches in flight") {
     const Shape shape{.pp = 4, .m = 8};
     Job job = tiny_job(shape);

@@ -239,3 +239,53 @@ TEST_CASE("layers without work or without parameters are no obstacle to any stra
         }
     }
 }
+
+TEST_CASE("shards that do not divide evenly are padded in traffic") {
+    const Shape shape = single(4, 7, 1);
+    const std::int64_t blocks = 4 * padded(kLayerParameters, 7);
+    CHECK(padded(kLayerParameters, 7) != kLayerParameters);
+    const Totals full = totals_of(job_of(shape, ShardingKind::Fsdp), shape);
+    CHECK(bytes(full, GroupRole::Shard, CollectiveKind::ReduceScatter) ==
+          2 * (blocks + padded(kTable, 7)));
+    const Totals zero1 = totals_of(job_of(shape, ShardingKind::Zero1), shape);
+    const std::int64_t whole = padded(4 * kLayerParameters + kTable, 7);
+    CHECK(bytes(zero1, GroupRole::Shard, CollectiveKind::ReduceScatter) == 2 * whole);
+    CHECK(bytes(zero1, GroupRole::Shard, CollectiveKind::AllGather) == 2 * whole);
+}
+
+// Kernels of 1, transfers of 1000: what waits for a transfer shows it whole. ZeRO-1 exposes its reduce-scatter, the norm's
+// all-reduce and its all-gather one after another, whether the gather ends the step or delays the first layer of the next.
+TEST_CASE("the first forward pass waits for the parameters gathered after the optimizer") {
+    const Shape shape = single(2, 4, 2);
+    for (const bool overlap : {false, true}) {
+        const Job job = job_of(shape, ShardingKind::Zero1, overlap);
+        const std::int64_t with_gather = play(lower(job, trace_of(shape)), 1, 1000).step_time;
+        const std::int64_t plain =
+            play(lower(job_of(shape, ShardingKind::None), trace_of(shape)), 1, 1000).step_time;
+        CHECK(with_gather - plain == 2 * 1000);  // the plain norm is local to one rank
+    }
+}
+
+TEST_CASE("gathers in groups let the first layers start before the last are there") {
+    const Shape shape = single(6, 4, 1);
+    Job job = job_of(shape, ShardingKind::Zero1, true);
+    job.parallel.gradients.bucket = Bytes(2 * kLayerParameters);
+    const Totals t = totals_of(job, shape);
+    CHECK(calls(t, GroupRole::Shard, CollectiveKind::AllGather) > 3);
+    // Gathers of 1 hide behind layers of 4 x 100, all but the first.
+    const std::int64_t grouped = play(lower(job, trace_of(shape)), 100, 1).step_time;
+    job.stack.overlap.parameter_gather = false;
+    const int serial_gathers =
+        calls(totals_of(job, shape), GroupRole::Shard, CollectiveKind::AllGather);
+    CHECK(play(lower(job, trace_of(shape)), 100, 1).step_time - grouped == serial_gathers - 1);
+}
+
+TEST_CASE("the gradient norm is summed over every rank that holds another part of the model") {
+    const Shape shape{.tp = 2, .pp = 2, .dp = 4, .m = 2};
+    const Totals plain = totals_of(job_of(shape, ShardingKind::None), shape);
+    CHECK(calls(plain, GroupRole::Pp, CollectiveKind::AllReduce) == 2);
+    CHECK(calls(plain, GroupRole::World, CollectiveKind::AllReduce) == 0);
+    const Totals sharded = totals_of(job_of(shape, ShardingKind::Zero1), shape);
+    CHECK(calls(sharded, GroupRole::Pp, CollectiveKind::AllReduce) == 0);
+    CHECK(calls(sharded, GroupRole::World, CollectiveKind::AllReduce) == 2);
+}
