@@ -47,6 +47,10 @@ void append_reduction(Lowering& lowering,
     }
 }
 
+std::uint16_t reduction_slot(const Lowering& lowering) {
+    return lowering.job.degrees.replicate > 1 ? kSlotReplicate : kSlotReduce;
+}
+
 std::int64_t bucket_parameters(const Lowering& lowering) {
     const Bytes bytes = lowering.job.parallel.gradients.bucket;
     if (bytes.value <= 0) {

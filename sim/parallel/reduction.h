@@ -21,6 +21,9 @@ void append_reduction(Lowering& lowering,
                       std::span<const MemoryEvent> memory,
                       Items& items);
 
+// What an op waits for that must not start before all sharded gradients so far are reduced.
+[[nodiscard]] std::uint16_t reduction_slot(const Lowering& lowering);
+
 // Parameters per bucket; 0 = everything in one.
 [[nodiscard]] std::int64_t bucket_parameters(const Lowering& lowering);
 

@@ -19,7 +19,7 @@ std::vector<Shape> small_shapes() {
     for (const int tp : {1, 4}) {
         for (const int pp : {1, 2, 3, 4}) {
             for (const int vpp : {1, 3}) {
-                for (const int dp : {1, 3}) {
+                for (const int dp : {1, 4}) {
                     for (const int rounds : {1, 2}) {
                         if (pp > 1 || vpp == 1) {
                             result.push_back({.tp = tp,
@@ -46,7 +46,8 @@ constexpr std::array kShardings = {ShardingKind::None,
                                    ShardingKind::Zero1,
                                    ShardingKind::Zero2,
                                    ShardingKind::Zero3,
-                                   ShardingKind::Fsdp};
+                                   ShardingKind::Fsdp,
+                                   ShardingKind::Hsdp};
 
 // Every combination of sharding, recomputation, overlap, sequence parallelism and kind of p2p over the small shapes.
 template <class Visit>
@@ -58,6 +59,10 @@ void for_each_job(Visit visit) {
                 for (int bits = 0; bits < 8; ++bits) {
                     Job job = tiny_job(shape);
                     job.parallel.sharding.kind = sharding;
+                    if (sharding == ShardingKind::Hsdp && shape.dp > 1) {
+                        job.degrees.shard = 2;
+                        job.degrees.replicate = shape.dp / 2;
+                    }
                     job.training.recompute = recompute;
                     job.training.recompute_modules = {RecomputeModule::Mlp, RecomputeModule::Norm};
                     const bool overlap = (bits & 1) != 0;

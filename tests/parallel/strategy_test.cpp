@@ -289,3 +289,18 @@ TEST_CASE("the gradient norm is summed over every rank that holds another part o
     CHECK(calls(sharded, GroupRole::Pp, CollectiveKind::AllReduce) == 0);
     CHECK(calls(sharded, GroupRole::World, CollectiveKind::AllReduce) == 2);
 }
+
+// Kernels of 100, transfers of 1: with a bucket per layer and no overlap each layer's reduction stands before the next layer.
+TEST_CASE("ZeRO-2 shows its reductions unless the stack overlaps them") {
+    const Shape shape = single(4, 4, 2);
+    Job job = job_of(shape, ShardingKind::Zero2);
+    job.parallel.gradients.bucket = Bytes(2 * kLayerParameters);
+    const std::int64_t serial = play(lower(job, trace_of(shape)), 100, 1).step_time;
+    job.stack.overlap.gradient_reduce = true;
+    const std::int64_t overlapped = play(lower(job, trace_of(shape)), 100, 1).step_time;
+    // All are exposed in turn, or all but the last of the step hide: also the last of the first micro-batch.
+    const int buckets =
+        calls(totals_of(job, shape), GroupRole::Shard, CollectiveKind::ReduceScatter);
+    CHECK(buckets == 2 * 5);
+    CHECK(serial - overlapped == buckets - 1);
+}

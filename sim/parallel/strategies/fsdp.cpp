@@ -25,6 +25,7 @@ struct FsdpPolicy {
     Keep blocks = Keep::Pass;  // how long a gathered block lives
     Keep root = Keep::MicroBatch;
     bool sync_every = true;
+    bool blocking_reduce = false;  // compute waits for each reduction
 };
 
 FsdpPolicy policy_of(const Lowering& lowering) {
@@ -33,6 +34,8 @@ FsdpPolicy policy_of(const Lowering& lowering) {
     FsdpPolicy policy;
     policy.prefetch = lowering.job.stack.overlap.parameter_gather ? sharding.prefetch : 0;
     policy.communicates = lowering.job.degrees.shard > 1;
+    policy.blocking_reduce = !lowering.job.stack.overlap.gradient_reduce &&
+                             lowering.job.degrees.dp * lowering.job.degrees.cp > 1;
     policy.sync_every = sharding.sync_every_micro_batch;
     const bool over_step = pipeline || !sharding.sync_every_micro_batch;
     if (!sharding.reshard_after_forward) {
@@ -187,6 +190,9 @@ Items FsdpPass::forward() {
         if (gathers(policy_.root, true) && !root_.empty()) {
             whole.entry = {kSlotRoot};
         }
+        if (policy_.blocking_reduce) {
+            whole.entry.push_back(reduction_slot(lowering_));
+        }
         items_.push_back(segment_item(lowering_, chunk_, whole));
         return std::move(items_);
     }
@@ -245,8 +251,8 @@ void FsdpPass::backward_segment(std::size_t begin,
                                 std::vector<std::uint16_t> entry) {
     const bool release_block = policy_.communicates && policy_.blocks != Keep::Step;
     SegmentRequest segment{.backward = true, .begin = begin, .end = end};
-    if (!lowering_.job.stack.overlap.gradient_reduce && policy_.communicates) {
-        entry.push_back(lowering_.job.degrees.replicate > 1 ? kSlotReplicate : kSlotReduce);
+    if (policy_.blocking_reduce) {
+        entry.push_back(reduction_slot(lowering_));
     }
     segment.entry = std::move(entry);
     const bool accumulates = !policy_.sync_every;

@@ -78,9 +78,14 @@ Items forward_after_gather(Lowering& lowering,
                            const Chunk& chunk,
                            MicroBatch micro_batch) {
     SegmentRequest request{.end = chunk.units.size()};
+    std::vector<std::uint16_t> blocking;
+    if (shards_gradients(lowering.job.parallel.sharding.kind) && !lowering.overlaps_reduction()) {
+        blocking = {reduction_slot(lowering)};  // of the micro-batch before
+    }
+    request.entry = blocking;
     if (!gathers_behind_forward(lowering) || !micro_batch.first) {
         if (micro_batch.first && lowering.job.degrees.shard > 1) {
-            request.entry = {kSlotParameters};  // gathered at the end of the step before
+            request.entry.push_back(kSlotParameters);  // gathered at the end of the step before
         }
         return {segment_item(lowering, chunk, request)};
     }
@@ -90,7 +95,8 @@ Items forward_after_gather(Lowering& lowering,
         if (&stage.chunks[groups[g].chunk] == &chunk) {
             request.begin = groups[g].begin;
             request.end = groups[g].end;
-            request.entry = {slot_of_group(g)};
+            request.entry = blocking;
+            request.entry.push_back(slot_of_group(g));
             items.push_back(segment_item(lowering, chunk, request));
         }
     }

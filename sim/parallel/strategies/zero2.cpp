@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sim/parallel/reduction.h"
-#include "sim/parallel/slots.h"
 #include "sim/parallel/strategy.h"
 
 namespace memwall {
@@ -49,7 +48,7 @@ Items zero2_backward(Lowering& lowering,
             }
         }
         if (!overlap) {
-            request.entry = {lowering.job.degrees.replicate > 1 ? kSlotReplicate : kSlotReduce};
+            request.entry = {reduction_slot(lowering)};
         }
         items.push_back(segment_item(lowering, chunk, request));
         end = i;
