@@ -312,7 +312,9 @@ std::optional<WorkloadTrace> from_file(TraceFile& file,
         layers += run.layers;
         trace.layers.insert(trace.layers.end(), static_cast<std::size_t>(run.layers), kind);
     }
-    check_totals(trace, doc, diagnostics);
+    if (diagnostics.errors() == errors_before) {
+        check_totals(trace, doc, diagnostics);
+    }
     if (layers == 0 && diagnostics.errors() == errors_before) {
         diagnostics.error("E0530", layers_doc.place, "a trace without layers");
     }
