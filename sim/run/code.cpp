@@ -662,6 +662,16 @@ class JobCompiler {
         if (!open.empty()) {
             out.waits = std::move(all);
         }
+        out.waiters.assign(out.records.size(), 0);
+        for (const CodeNode& node : out.nodes) {
+            for (std::uint32_t w = node.waits_begin; w < node.waits_end; ++w) {
+                const OutsideWait& wait = out.waits[w];
+                const Stream stream =
+                    code_.ops[code_.pieces[node.piece].ops_begin + wait.op].stream;
+                out.waiters[wait.record] =
+                    static_cast<std::uint16_t>(out.waiters[wait.record] | (1U << index_of(stream)));
+            }
+        }
         for (std::size_t s = 0; s < kStreams; ++s) {
             if (s != index_of(Stream::Compute) && !out.on_stream[s].empty()) {
                 CodeNode& node = out.nodes[out.on_stream[s].front()];

@@ -103,6 +103,7 @@ struct CodeProgram {
     std::vector<OutsideWait> waits;
     std::vector<CodeTransfer> transfers;
     std::vector<RecordOf> records;
+    std::vector<std::uint16_t> waiters;  // by record: streams with ops that wait for it, as bits
     std::vector<DrainPoint> drains;
     Ps host_per_step = 0;                                        // all of it
     Ps host_after_drain = 0;                                     // after the last drain

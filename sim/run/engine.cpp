@@ -2,6 +2,8 @@
 // duration of a kernel counts the communication that started strictly before it and ends strictly after its start.
 #include "sim/run/engine.h"
 
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "sim/core/check.h"
@@ -15,7 +17,7 @@ Played play(Bound& bound, const EngineOptions& options) {
 
 Played Engine::run() {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-        touch(r);
+        touch(r, used_streams(*ranks_[r].program));
     }
     while (true) {
         // Step 1. Issue: start every op whose waits are met and whose stream is free, to a fixpoint. A collective or
@@ -41,15 +43,15 @@ Played Engine::run() {
 void Engine::issue() {
     for (std::size_t i = 0; i < touched_.size(); ++i) {
         const std::uint32_t r = touched_[i];
-        ranks_[r].touched = false;
-        bool progress = true;
-        while (progress) {
-            progress = false;
-            for (const Stream s : ranks_[r].program->streams) {
-                progress = advance(r, s) || progress;
+        RankState& rank = ranks_[r];
+        rank.touched = false;
+        do {
+            while (rank.unseen != 0) {
+                const auto s = static_cast<Stream>(std::countr_zero(rank.unseen));
+                rank.unseen = static_cast<std::uint16_t>(rank.unseen & (rank.unseen - 1));
+                advance(r, s);
             }
-            progress = try_drain(r) || progress;
-        }
+        } while (try_drain(r));
     }
     touched_.clear();
 }
@@ -87,7 +89,7 @@ void Engine::apply(const Event& event) {
         } else if (ranks_[r].streams[s].wake_at == now_) {
             ranks_[r].streams[s].wake_at = kNever;
         }
-        touch(r);
+        touch(r, s == kStreams ? std::uint16_t{0} : bit(static_cast<Stream>(s)));
         break;
     }
 }
@@ -169,6 +171,8 @@ Engine::Engine(Bound& bound, const EngineOptions& options)
         }
     }
     records_.resize(records);
+    first_memo_.assign(code_.pieces.size(), kNone32);
+    number_tp_times();
     rank_steps_.resize(std::size_t{measured_ranks} * steps_);
     std::fill(ranks_left_.begin(), ranks_left_.end(), measured_ranks);
     for (std::uint32_t r = 0; r < measured_ranks; ++r) {
@@ -182,6 +186,37 @@ Engine::Engine(Bound& bound, const EngineOptions& options)
     }
     for (const std::uint32_t r : options.timeline) {
         ranks_[r].in_timeline = true;
+    }
+}
+
+// Tp groups whose collectives take the same times get the same number.
+void Engine::number_tp_times() {
+    std::vector<std::uint32_t> first;  // a group of each number
+    const auto transfer = [&](std::uint32_t g, std::uint32_t call) -> const BoundTransfer& {
+        return bound_.transfers[bound_.group_transfers[bound_.groups[g].transfers + call]];
+    };
+    for (std::uint32_t g = 0; g < bound_.groups.size(); ++g) {
+        const std::uint32_t calls = bound_.groups[g].transfers_end - bound_.groups[g].transfers;
+        std::uint32_t number = kNone32;
+        if (bound_.groups[g].role != GroupRole::Tp) {
+            tp_times_.push_back(number);
+            continue;
+        }
+        for (std::uint32_t f = 0; f < first.size() && number == kNone32; ++f) {
+            const BoundGroup& other = bound_.groups[first[f]];
+            bool same = other.transfers_end - other.transfers == calls;
+            for (std::uint32_t c = 0; c < calls && same; ++c) {
+                const BoundTransfer& x = transfer(g, c);
+                const BoundTransfer& y = transfer(first[f], c);
+                same = x.delay + x.flow == y.delay + y.flow && x.blocks == y.blocks;
+            }
+            number = same ? f : kNone32;
+        }
+        if (number == kNone32) {
+            number = static_cast<std::uint32_t>(first.size());
+            first.push_back(g);
+        }
+        tp_times_.push_back(number);
     }
 }
 

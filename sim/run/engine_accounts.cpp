@@ -72,13 +72,41 @@ void Engine::account_blocking(std::uint32_t r, const StreamState& stream, const 
     rank.mark = now_;
 }
 
-// The piece that the rank leaves: as it was played last, with the times of its tp collectives.
+// The piece that the rank leaves. What a memo says holds if nothing changed up to the end and all of it is measured.
 void Engine::account_piece(std::uint32_t r) {
     RankState& rank = ranks_[r];
     const RunningPiece& running = rank.running;
     if (inside(running.entry, running.exit) == 0 && !rank.in_timeline) {
         return;
     }
+    const bool by_memo = running.memo != kNone32 && rank.log.size() == 1 && window_ != kNever &&
+                         window_ <= running.entry && !rank.in_timeline;
+    if (!by_memo) {
+        fill_tp(rank);
+        account_played_piece(r);
+        return;
+    }
+    PieceMemo& memo = memos_[running.memo];
+    if (!memo.accounted) {
+        memo.accounted = true;
+        for (std::uint32_t i = memo.tp_begin; i < memo.tp_end; ++i) {
+            memo.communication += memo_tp_[i].end - memo_tp_[i].start;
+        }
+        std::swap(memo.breakdown, rank.breakdown);  // an empty one for the piece alone
+        const Ps communication = rank.communication;
+        fill_tp(rank);
+        account_played_piece(r);
+        rank.communication = communication;
+        std::swap(memo.breakdown, rank.breakdown);
+    }
+    rank.breakdown += memo.breakdown;
+    rank.communication += rank.log[0].active == 0 ? memo.communication : 0;
+}
+
+// As it was played last, with the times of its tp collectives.
+void Engine::account_played_piece(std::uint32_t r) {
+    RankState& rank = ranks_[r];
+    const RunningPiece& running = rank.running;
     const CodeNode& node = node_of(rank, running.node);
     const Piece& piece = code_.pieces[node.piece];
     const CodeOp* ops = ops_of(piece);

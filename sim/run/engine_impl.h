@@ -35,18 +35,30 @@ class Engine {
     static std::uint32_t subject_of(std::uint32_t rank, std::uint32_t stream) {
         return rank * 16 + stream;
     }
-    void touch(std::uint32_t r) {
+    static constexpr std::uint16_t bit(Stream s) {
+        return static_cast<std::uint16_t>(1U << static_cast<unsigned>(s));
+    }
+    void touch(std::uint32_t r, std::uint16_t streams) {
+        ranks_[r].unseen = static_cast<std::uint16_t>(ranks_[r].unseen | streams);
         if (!ranks_[r].touched) {
             ranks_[r].touched = true;
             touched_.push_back(r);
         }
     }
+    static std::uint16_t used_streams(const CodeProgram& program) {
+        std::uint16_t all = 0;
+        for (const Stream s : program.streams) {
+            all = static_cast<std::uint16_t>(all | bit(s));
+        }
+        return all;
+    }
     void finish_step(std::uint32_t r, std::uint32_t step, Ps at);
     [[nodiscard]] std::vector<BlockedRank> blocked() const;
     [[nodiscard]] Played collect();
+    void number_tp_times();
 
     // engine_ops.cpp: streams, waits, collectives, messages
-    bool advance(std::uint32_t r, Stream s);
+    void advance(std::uint32_t r, Stream s);
     bool try_drain(std::uint32_t r);
     [[nodiscard]] Ps host_start(const RankState& rank,
                                 const CodeNode& node,
@@ -100,7 +112,17 @@ class Engine {
                                  std::span<const TpSpan> tp);
     void play_together(std::span<const std::uint32_t> ranks);
     void replay_alone(std::uint32_t r);
-    void publish(std::uint32_t r, const Player& player, std::size_t first_export, bool first);
+    // exports: of the first record, the others `stride` apart; counted from `base`.
+    void publish(std::uint32_t r,
+                 const PieceEnd& end,
+                 const Span* exports,
+                 std::size_t stride,
+                 Ps base,
+                 bool first);
+    void count_tp(const RankState& lead, const Piece& piece, const std::uint32_t* transfers);
+    [[nodiscard]] std::uint32_t find_memo(std::uint32_t r) const;
+    void make_memo(std::uint32_t r, const Player& player, Ps slack);
+    void fill_tp(RankState& rank) const;
     void leave_piece(std::uint32_t r);
     [[nodiscard]] bool alike(std::uint32_t a, std::uint32_t b) const;
 
@@ -119,6 +141,7 @@ class Engine {
     }
     void account_blocking(std::uint32_t r, const StreamState& stream, const Span& span);
     void account_piece(std::uint32_t r);
+    void account_played_piece(std::uint32_t r);
     void account_end(std::uint32_t r, Ps end);
     void add_kernel(RankState& rank, Category category, Ps start, Ps end, Ps growth) const;
     struct Interval {
@@ -198,6 +221,12 @@ class Engine {
     std::vector<std::uint32_t> gathered_;
     std::vector<Ps> cuts_;
     std::vector<Span> exports_;
+    // Pieces that were played before, by piece.
+    std::vector<std::uint32_t> first_memo_;
+    std::vector<PieceMemo> memos_;
+    std::vector<Span> memo_exports_;
+    std::vector<TpSpan> memo_tp_;
+    std::vector<std::uint32_t> tp_times_;  // by group: groups with equal numbers take equal times
 };
 
 }  // namespace memwall

@@ -12,41 +12,37 @@ std::size_t index_of(Stream s) {
 
 }  // namespace
 
-// Starts what can start on this stream. Returns whether anything moved.
-bool Engine::advance(std::uint32_t r, Stream s) {
+// Starts what can start on this stream.
+void Engine::advance(std::uint32_t r, Stream s) {
     RankState& rank = ranks_[r];
     StreamState& stream = rank.streams[index_of(s)];
-    bool moved = false;
     while (!stream.busy && stream.node != kNone32) {
         const CodeNode& node = node_of(rank, stream.node);
         if (rank.drains_done != stream.step * rank.program->drains.size() + node.drains) {
-            return moved;  // the host has not come past a drain
+            return;  // the host has not come past a drain
         }
         if (s == Stream::Tp && at_one_go(rank, code_.pieces[node.piece])) {
             // The tp ops of such a piece are played with the piece.
             if (rank.running.node == stream.node && rank.running.step == stream.step &&
                 !rank.running.tp_ready) {
                 tp_is_ready(r);
-                return true;
             }
-            return moved;
+            return;
         }
         const Ps ready = ready_at(r, s);
         if (ready == kNever) {
-            return moved;
+            return;
         }
         if (ready > now_) {
             if (stream.wake_at != ready) {
                 stream.wake_at = ready;
                 schedule(ready, Kind::Wake, subject_of(r, static_cast<std::uint32_t>(s)));
             }
-            return moved;
+            return;
         }
         MW_CHECK(ready == now_, "an op is started after the instant at which it was ready");
         start_op(r, s);
-        moved = true;
     }
-    return moved;
 }
 
 // Host time at which the node begins to be issued.
@@ -218,8 +214,10 @@ void Engine::op_done(std::uint32_t r, Stream s, const Span& span) {
     const CodeOp& op = ops_of(piece)[stream.op];
     ++events_;
     ++ops_;
+    std::uint16_t streams = bit(s);
     if (op.record != kNone16) {
         const std::uint32_t index = node.records + op.record;
+        streams = static_cast<std::uint16_t>(streams | rank.program->waiters[index]);
         record(rank, index) = {span, stream.step};
         stream.last_record = index;
         stream.last_record_step = stream.step;
@@ -230,12 +228,14 @@ void Engine::op_done(std::uint32_t r, Stream s, const Span& span) {
     if (piece.size() > 1) {
         OpenNode& open = open_node(rank, stream.node, stream.step);
         open.spans[stream.op] = span;
+        streams = static_cast<std::uint16_t>(streams | bit(Stream::Compute) | bit(Stream::Tp));
         if (--open.left == 0) {
             open.node = kNone32;  // its storage is used again
         }
     }
     stream.busy = false;
     stream.free_at = span.end;
+    touch(r, streams);
     if (op.next != kNone16) {
         stream.op = op.next;
         return;
@@ -325,6 +325,7 @@ bool Engine::try_drain(std::uint32_t r) {
         }
         return false;
     }
+    touch(r, used_streams(*rank.program));
     ++rank.drains_done;
     rank.host_base = end;
     rank.drain_end = end;
@@ -411,7 +412,6 @@ void Engine::end_activity(std::uint32_t a) {
             account_blocking(r, stream, span);
         }
         op_done(r, activity.stream, span);
-        touch(r);
     }
 }
 
@@ -427,7 +427,6 @@ void Engine::end_message_side(std::uint32_t r, std::uint32_t transfer, Ps start)
     if (mine.send && (rank.job == 0 ? measured(rank, stream.step) : window_ != kNever)) {
         ++carried_[bound_.message_transfers[bound_.ranks[r].messages + mine.bytes_of]];
     }
-    touch(r);
     if (--stream.left == 0) {
         const Span span{stream.joined, stream.joined, now_};
         if (s == Stream::Compute) {

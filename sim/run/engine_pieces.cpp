@@ -5,6 +5,8 @@
 // since it entered the piece, and those of the piece's own tp collectives. When residency changes later on, the piece is
 // played again with the longer log: ops that have started come out as before, the rest may change. All tp collectives of a
 // piece end before its last kernel starts, so a rank that has left the piece has no influence any more on the others.
+#include <limits>
+
 #include "sim/core/check.h"
 #include "sim/run/engine_impl.h"
 
@@ -28,6 +30,8 @@ void Engine::enter_piece(std::uint32_t r) {
     if (piece_of(rank, running.node).first_tp == kNone16) {
         running.tp_ready = true;
         evaluate(r);
+    } else {
+        touch(r, bit(Stream::Tp));
     }
 }
 
@@ -125,6 +129,22 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
             break;
         }
     }
+    const bool first = !lead.running.evaluated;
+    if (first && transfers != nullptr) {
+        count_tp(lead, piece, transfers);
+    }
+    if (k == 1) {
+        const std::uint32_t memo = find_memo(ranks.front());
+        if (memo != kNone32) {
+            const Span* exports = memo_exports_.data() + memos_[memo].exports;
+            for (const std::uint32_t r : ranks) {
+                ranks_[r].running.dirty = false;
+                ranks_[r].running.memo = memo;
+                publish(r, memos_[memo].end, exports, 1, ranks_[r].running.entry, first);
+            }
+            return;
+        }
+    }
     players_.clear();
     for (std::size_t m = 0; m < k; ++m) {
         players_.push_back(player_of(ranks[m]));
@@ -132,15 +152,18 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
     ends_.resize(piece.size() * k);
     exports_.resize(std::size_t{piece.records} * k);
     tp_spans_.clear();
+    Ps slack = std::numeric_limits<Ps>::max();  // by which the host was ahead of the first player
     for (std::uint32_t i = 0; i < piece.size(); ++i) {
         const CodeOp& op = ops[i];
         if (op.stream == Stream::Compute) {
             for (std::size_t m = 0; m < k; ++m) {
                 Player& player = players_[m];
-                Ps start = std::max(player.compute, player.host + op.issue);
+                Ps start = player.compute;
                 for (std::uint8_t w = 0; w < op.waits; ++w) {
                     start = std::max(start, ends_[op.wait[w] * k + m]);
                 }
+                slack = std::min(slack, start - (player.host + op.issue));
+                start = std::max(start, player.host + op.issue);
                 const Ps end = play_kernel(player, start, op.work, tp_spans_);
                 ends_[i * k + m] = end;
                 if (op.record != kNone16) {
@@ -151,10 +174,12 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
         }
         Ps start = 0;
         for (std::size_t m = 0; m < k; ++m) {
-            Ps join = std::max(players_[m].tp, players_[m].host + op.issue);
+            Ps join = players_[m].tp;
             for (std::uint8_t w = 0; w < op.waits; ++w) {
                 join = std::max(join, ends_[op.wait[w] * k + m]);
             }
+            slack = std::min(slack, join - (players_[m].host + op.issue));
+            join = std::max(join, players_[m].host + op.issue);
             ends_[i * k + m] = join;
             start = std::max(start, join);
         }
@@ -169,19 +194,93 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
             players_[m].tp = end;
         }
     }
-    const bool first = !lead.running.evaluated;
-    if (first && transfers != nullptr &&
-        (lead.job == 0 ? measured(lead, lead.running.step) : window_ != kNever)) {
-        for (std::uint32_t i = 0; i < piece.size(); ++i) {
-            if (ops[i].stream == Stream::Tp) {
-                ++carried_[transfers[bound_.call_in_role[ops[i].work]]];
-            }
-        }
+    if (k == 1 && slack >= 0 && lead.log.size() == 1 &&
+        lead.running.tp_free <= lead.running.entry) {
+        make_memo(ranks.front(), players_.front(), slack);
     }
     for (std::size_t m = 0; m < ranks.size(); ++m) {
-        ranks_[ranks[m]].running.dirty = false;
-        ranks_[ranks[m]].tp.assign(tp_spans_.begin(), tp_spans_.end());
-        publish(ranks[m], players_[k == 1 ? 0 : m], k == 1 ? 0 : m, first);
+        const std::size_t of = k == 1 ? 0 : m;
+        RankState& rank = ranks_[ranks[m]];
+        rank.running.dirty = false;
+        rank.running.memo = kNone32;
+        rank.tp.assign(tp_spans_.begin(), tp_spans_.end());
+        const Player& player = players_[of];
+        publish(ranks[m],
+                {player.compute, player.tp, player.last_start},
+                exports_.data() + of,
+                k,
+                0,
+                first);
+    }
+}
+
+void Engine::count_tp(const RankState& lead, const Piece& piece, const std::uint32_t* transfers) {
+    if (lead.job == 0 ? !measured(lead, lead.running.step) : window_ == kNever) {
+        return;
+    }
+    const CodeOp* ops = ops_of(piece);
+    for (std::uint16_t i = piece.first_tp; i != kNone16; i = ops[i].next) {
+        ++carried_[transfers[bound_.call_in_role[ops[i].work]]];
+    }
+}
+
+// A memo that holds for the piece that the rank is in, as things are now.
+std::uint32_t Engine::find_memo(std::uint32_t r) const {
+    const RankState& rank = ranks_[r];
+    const RunningPiece& running = rank.running;
+    if (rank.log.size() != 1 || running.tp_free > running.entry) {
+        return kNone32;
+    }
+    const std::uint32_t piece = rank.program->nodes[running.node].piece;
+    const std::uint32_t times = tp_times_[tp_group(r)];
+    std::uint32_t m = first_memo_[piece];
+    for (; m != kNone32; m = memos_[m].next) {
+        const PieceMemo& memo = memos_[m];
+        if (memo.kind == bound_.ranks[r].kind && memo.at == rank.log[0].at &&
+            memo.after == rank.log[0].after && memo.tp_times == times) {
+            return running.host - running.entry <= memo.slack ? m : kNone32;
+        }
+    }
+    return kNone32;
+}
+
+void Engine::make_memo(std::uint32_t r, const Player& player, Ps slack) {
+    const RankState& rank = ranks_[r];
+    const Ps entry = rank.running.entry;
+    const std::uint32_t p = rank.program->nodes[rank.running.node].piece;
+    PieceMemo memo;
+    memo.next = first_memo_[p];
+    memo.kind = bound_.ranks[r].kind;
+    memo.tp_times = tp_times_[tp_group(r)];
+    memo.at = rank.log[0].at;
+    memo.after = rank.log[0].after;
+    memo.slack = slack + rank.running.host - entry;
+    memo.end = {player.compute - entry, player.tp - entry, player.last_start - entry};
+    memo.exports = static_cast<std::uint32_t>(memo_exports_.size());
+    for (std::uint32_t i = 0; i < code_.pieces[p].records; ++i) {
+        const Span& span = exports_[i];
+        memo_exports_.push_back({span.join - entry, span.start - entry, span.end - entry});
+    }
+    memo.tp_begin = static_cast<std::uint32_t>(memo_tp_.size());
+    for (const TpSpan& span : tp_spans_) {
+        memo_tp_.push_back({span.start - entry, span.end - entry, span.blocks});
+    }
+    memo.tp_end = static_cast<std::uint32_t>(memo_tp_.size());
+    first_memo_[p] = static_cast<std::uint32_t>(memos_.size());
+    memos_.push_back(memo);
+}
+
+// RankState::tp of a piece that went by a memo.
+void Engine::fill_tp(RankState& rank) const {
+    if (rank.running.memo == kNone32) {
+        return;
+    }
+    const PieceMemo& memo = memos_[rank.running.memo];
+    rank.tp.clear();
+    for (std::uint32_t i = memo.tp_begin; i < memo.tp_end; ++i) {
+        const TpSpan& span = memo_tp_[i];
+        rank.tp.push_back(
+            {span.start + rank.running.entry, span.end + rank.running.entry, span.blocks});
     }
 }
 
@@ -190,8 +289,9 @@ void Engine::replay_alone(std::uint32_t r) {
     RankState& rank = ranks_[r];
     const Piece& piece = piece_of(rank, rank.running.node);
     const CodeOp* ops = ops_of(piece);
+    fill_tp(rank);
+    rank.running.memo = kNone32;
     Player player = player_of(r);
-    players_.clear();
     ends_.resize(piece.size());
     exports_.resize(piece.records);
     std::size_t next_tp = 0;
@@ -214,22 +314,30 @@ void Engine::replay_alone(std::uint32_t r) {
                 start, op.stream == Stream::Compute ? start : rank.tp[next_tp - 1].start, ends_[i]};
         }
     }
-    publish(r, player, 0, false);
+    publish(r, {player.compute, player.tp, player.last_start}, exports_.data(), 1, 0, false);
 }
 
-// Makes the results known to the rank's other ops. exports_ holds [record][player].
-void Engine::publish(std::uint32_t r, const Player& player, std::size_t first_export, bool first) {
+// Makes the results known to the rank's other ops.
+void Engine::publish(std::uint32_t r,
+                     const PieceEnd& end,
+                     const Span* exports,
+                     std::size_t stride,
+                     Ps base,
+                     bool first) {
     RankState& rank = ranks_[r];
     RunningPiece& running = rank.running;
     const CodeNode& node = node_of(rank, running.node);
     const Piece& piece = code_.pieces[node.piece];
-    const std::size_t k = players_.empty() ? 1 : players_.size();
+    std::uint16_t streams = bit(Stream::Compute);
     for (std::uint32_t i = 0; i < piece.records; ++i) {
-        record(rank, node.records + i) = {exports_[i * k + first_export], running.step};
+        const Span& span = exports[i * stride];
+        record(rank, node.records + i) = {{base + span.join, base + span.start, base + span.end},
+                                          running.step};
+        streams = static_cast<std::uint16_t>(streams | rank.program->waiters[node.records + i]);
     }
-    running.exit = player.compute;
-    running.tp_exit = player.tp;
-    running.last_kernel_start = player.last_start;
+    running.exit = base + end.compute;
+    running.tp_exit = base + end.tp;
+    running.last_kernel_start = base + end.last_start;
     StreamState& compute = rank.streams[static_cast<std::size_t>(Stream::Compute)];
     StreamState& tp = rank.streams[static_cast<std::size_t>(Stream::Tp)];
     if (first) {
@@ -260,8 +368,9 @@ void Engine::publish(std::uint32_t r, const Player& player, std::size_t first_ex
     compute.free_at = running.exit;
     if (piece.first_tp != kNone16 && (first || running.tp_exit > now_)) {
         tp.free_at = running.tp_exit;
+        streams = static_cast<std::uint16_t>(streams | bit(Stream::Tp));
     }
-    touch(r);
+    touch(r, streams);
 }
 
 void Engine::leave_piece(std::uint32_t r) {

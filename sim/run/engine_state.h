@@ -65,8 +65,34 @@ struct TpSpan {
     std::int32_t blocks = 0;
 };
 
+// Clocks at the end of a piece.
+struct PieceEnd {
+    Ps compute = 0;
+    Ps tp = 0;
+    Ps last_start = 0;  // of its last kernel
+};
+
+// How a piece goes, counted from its entry, when the host is ahead and residency does not change: then only the instant of
+// the entry matters, and it need not be played again.
+struct PieceMemo {
+    std::uint32_t next = kNone32;  // of the same piece
+    std::uint32_t kind = 0;        // of device
+    std::uint32_t tp_times = 0;    // which times its tp collectives take
+    std::int32_t at = 0;           // blocks of other transfers at the entry, and after it
+    std::int32_t after = 0;
+    Ps slack = 0;  // the host may be this late
+    PieceEnd end;
+    std::uint32_t exports = 0;   // into Engine::memo_exports_
+    std::uint32_t tp_begin = 0;  // into Engine::memo_tp_
+    std::uint32_t tp_end = 0;
+    bool accounted = false;
+    Breakdown breakdown;
+    Ps communication = 0;  // of its tp collectives, when no other transfer is in progress
+};
+
 struct RunningPiece {
     std::uint32_t node = kNone32;
+    std::uint32_t memo = kNone32;  // it went as this one says; RankState::tp is not filled
     std::uint32_t step = 0;
     Ps entry = 0;
     Ps tp_free = 0;  // on entry
@@ -91,6 +117,7 @@ struct RankState {
     std::array<std::uint32_t, kStreams>
         drain_records{};  // last record of each stream at the last drain
     Ps host_wake_at = kNever;
+    std::uint16_t unseen = 0;  // streams whose next op may have become ready, as bits
     bool touched = false;
     bool in_timeline = false;
     bool tp_isolated = false;  // tp collectives take the time that they take alone

@@ -10,4 +10,19 @@ Duration Breakdown::sum() const {
                            compute + recompute + optimizer + bubble + imbalance + host + idle);
 }
 
+Breakdown& Breakdown::operator+=(const Breakdown& other) {
+    compute += other.compute;
+    recompute += other.recompute;
+    optimizer += other.optimizer;
+    for (std::size_t c = 0; c < exposed.size(); ++c) {
+        exposed[c] += other.exposed[c];
+    }
+    bubble += other.bubble;
+    imbalance += other.imbalance;
+    host += other.host;
+    idle += other.idle;
+    interference += other.interference;
+    return *this;
+}
+
 }  // namespace memwall

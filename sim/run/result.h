@@ -24,6 +24,7 @@ struct Breakdown {
     Duration
         interference{};  // part of compute, recompute, optimizer: growth through communication beside it
     [[nodiscard]] Duration sum() const;  // without interference
+    Breakdown& operator+=(const Breakdown& other);
 };
 
 using TensorBytes = std::array<std::int64_t, kTensorClasses>;
