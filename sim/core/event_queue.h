@@ -59,11 +59,12 @@ class EventQueue {
         return static_cast<Key>(event.time.time_since_epoch().count()) ^ (Key{1} << 63U);
     }
 
-    // A bucket is a chain of chunks of two cache lines, of which only the first is partly filled.
-    static constexpr std::uint32_t kPerChunk = 5;
+    // A bucket is a chain of chunks of four cache lines, of which only the first is partly filled.
+    static constexpr std::uint32_t kPerChunk = 10;
     struct alignas(64) Chunk {
         std::array<Event, kPerChunk> events;
         std::uint32_t next = kNone;
+        std::uint32_t after_next = kNone;  // to be fetched ahead: a crowded bucket is a long chain
     };
     struct Bucket {
         std::uint32_t chunk = kNone;
@@ -81,6 +82,7 @@ class EventQueue {
     };
 
     void put(Rung& rung, const Event& event);
+    void prefetch(std::uint32_t chunk) const;
     void add_chunk(Bucket& bucket);
     void push_near(const Event& event);
     void open_rung(const std::vector<Event>& events, Key last);

@@ -12,18 +12,13 @@ namespace memwall {
 
 namespace {
 
-// Time and content in one number, less the sequence: compared by two instructions, without a branch.
-__extension__ typedef unsigned __int128
-    Wide;  // NOLINT(modernize-use-using): __extension__ needs it
-
 std::uint64_t content_of(const Event& event) {
     return std::uint64_t{event.kind} << 32U | event.subject;
 }
 
-Wide key_of(const Event& event) {
-    const auto time = static_cast<std::uint64_t>(event.time.time_since_epoch().count()) ^
-                      (std::uint64_t{1} << 63U);
-    return Wide{time} << 64U | content_of(event);
+std::uint64_t time_of(const Event& event) {
+    return static_cast<std::uint64_t>(event.time.time_since_epoch().count()) ^
+           (std::uint64_t{1} << 63U);
 }
 
 bool greater(const Event& a, const Event& b) {
@@ -48,45 +43,80 @@ void sort_sequences(std::span<Event> events) {
 }
 
 // Each event is put where the number of greater ones says: quadratic, but without a branch to mispredict, which makes it
-// the fastest for the few events of a bucket.
-void sort_few(std::span<Event> events) {
-    std::array<Event, kFewEvents> copy;
-    std::array<Wide, kFewEvents> keys;
+// the fastest for the few events of a bucket. False, and nothing is done, when two keys are equal.
+template <class Key, class KeyOf>
+bool sort_by_rank(std::span<Event> events, std::vector<Event>& scratch, KeyOf key_of) {
+    std::array<Key, kFewEvents> keys;
+    std::array<Key, kFewEvents> ranks;
     const std::size_t n = events.size();
     for (std::size_t i = 0; i < n; ++i) {
-        copy[i] = events[i];
         keys[i] = key_of(events[i]);
     }
+    Key sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        std::size_t rank = 0;
-        for (std::size_t j = 0; j < i; ++j) {
-            rank += keys[j] >= keys[i] ? 1U : 0U;
+        Key rank = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            rank += static_cast<Key>(keys[j] > keys[i]);
         }
-        for (std::size_t j = i + 1; j < n; ++j) {
-            rank += keys[j] > keys[i] ? 1U : 0U;
-        }
-        events[rank] = copy[i];
+        ranks[i] = rank;
+        sum += rank;
     }
-    sort_sequences(events);
+    if (static_cast<std::size_t>(sum) != n * (n - 1) / 2) {
+        return false;
+    }
+    std::copy(events.begin(), events.end(), scratch.begin());
+    for (std::size_t i = 0; i < n; ++i) {
+        events[static_cast<std::size_t>(ranks[i])] = scratch[i];
+    }
+    return true;
 }
 
-// Events at one instant: radix sort by kind and subject, least significant digit first, over the bits in which they differ;
-// then the sequences of those that still agree.
+// At most kFewEvents.
+void sort_few(std::span<Event> events, std::vector<Event>& scratch) {
+    if (events.size() > 1 && !sort_by_rank<std::uint64_t>(events, scratch, time_of)) {
+        std::sort(events.begin(), events.end(), greater);
+    }
+}
+
+// At most kFewEvents, all at one instant.
+void sort_few_by_content(std::span<Event> events, std::vector<Event>& scratch) {
+    std::uint32_t kinds = 0;
+    std::uint32_t subjects = 0;
+    for (const Event& event : events) {
+        kinds |= event.kind;
+        subjects |= event.subject;
+    }
+    // Kinds below 2^8 and subjects below 2^23 make a key of 31 bits, of which four are compared at once.
+    const bool narrow = kinds < (1U << 8U) && subjects < (1U << 23U);
+    const auto narrow_key = [](const Event& e) {
+        return static_cast<std::int32_t>(e.kind << 23U | e.subject);
+    };
+    const bool sorted = narrow ? sort_by_rank<std::int32_t>(events, scratch, narrow_key)
+                               : sort_by_rank<std::uint64_t>(events, scratch, content_of);
+    if (!sorted) {
+        std::sort(events.begin(), events.end(), greater);
+    }
+}
+
+// Events at one instant: radix sort by kind and subject, least significant digit first; then the sequences of those that agree.
 void sort_burst(std::span<Event> events, std::vector<Event>& scratch) {
-    constexpr unsigned kBits = 8;
+    constexpr int kBits = 8;
     constexpr std::size_t kDigits = std::size_t{1} << kBits;
     const std::size_t n = events.size();
-    std::uint64_t differ = 0;
+    std::uint32_t kinds = 0;
+    std::uint32_t subjects = 0;
     for (const Event& event : events) {
-        differ |= content_of(event) ^ content_of(events[0]);
+        kinds |= event.kind;
+        subjects |= event.subject;
     }
-    scratch.resize(std::max(scratch.size(), n));
+    const int subject_bits = 32 - std::countl_zero(subjects);
+    const int bits = subject_bits + 32 - std::countl_zero(kinds);
     Event* from = events.data();
     Event* to = scratch.data();
-    while (differ != 0) {
-        const auto shift = static_cast<unsigned>(std::countr_zero(differ));
+    for (int shift = 0; shift < bits; shift += kBits) {
         const auto digit = [&](const Event& event) {
-            return kDigits - 1 - (content_of(event) >> shift & (kDigits - 1));
+            const std::uint64_t key = std::uint64_t{event.kind} << subject_bits | event.subject;
+            return kDigits - 1 - (key >> shift & (kDigits - 1));
         };
         std::array<std::uint32_t, kDigits + 1> at{};
         for (std::size_t i = 0; i < n; ++i) {
@@ -99,7 +129,6 @@ void sort_burst(std::span<Event> events, std::vector<Event>& scratch) {
             to[at[digit(from[i])]++] = from[i];
         }
         std::swap(from, to);
-        differ = shift + kBits >= 64 ? 0 : differ >> (shift + kBits) << (shift + kBits);
     }
     if (from != events.data()) {
         std::copy(from, from + n, events.data());
@@ -110,34 +139,39 @@ void sort_burst(std::span<Event> events, std::vector<Event>& scratch) {
 }  // namespace
 
 void sort_descending(std::span<Event> events, std::vector<Event>& scratch) {
-    if (events.size() <= kFewEvents) {
-        sort_few(events);
+    constexpr std::size_t kVeryFew = 16;  // the events of a usual bucket
+    scratch.resize(std::max(scratch.size(), events.size()));
+    if (events.size() <= kVeryFew) {
+        sort_few(events, scratch);
         return;
     }
     // If many are at one instant, the median of a few is there too.
-    std::array<Time, 15> times;
+    std::array<Time, 7> times;
     for (std::size_t i = 0; i < times.size(); ++i) {
         times[i] = events[i * events.size() / times.size()].time;
     }
-    std::nth_element(times.begin(), times.begin() + 7, times.end());
-    const Time instant = times[7];
+    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+    const Time instant = times[times.size() / 2];
     const auto equal = std::partition(
         events.begin(), events.end(), [&](const Event& e) { return e.time > instant; });
     const auto before =
         std::partition(equal, events.end(), [&](const Event& e) { return e.time == instant; });
-    const auto sort_part = [&](auto first, auto last, bool burst) {
+    const auto sort_part = [&](auto first, auto last) {
         const std::span<Event> part(first, last);
         if (part.size() <= kFewEvents) {
-            sort_few(part);
-        } else if (burst) {
-            sort_burst(part, scratch);
+            sort_few(part, scratch);
         } else {
             std::sort(first, last, greater);
         }
     };
-    sort_part(events.begin(), equal, false);
-    sort_part(equal, before, true);
-    sort_part(before, events.end(), false);
+    sort_part(events.begin(), equal);
+    sort_part(before, events.end());
+    const std::span<Event> burst(equal, before);
+    if (burst.size() <= kFewEvents) {
+        sort_few_by_content(burst, scratch);
+    } else {
+        sort_burst(burst, scratch);
+    }
 }
 
 }  // namespace memwall

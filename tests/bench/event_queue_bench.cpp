@@ -71,7 +71,7 @@ class Stream {
                 .sequence = count_++};
     }
 
-    static constexpr std::size_t kDraws = std::size_t{1} << 16U;
+    static constexpr std::size_t kDraws = 4096;  // within the first-level cache
     Increments kind_;
     std::vector<std::int64_t> increments_;
     std::uint64_t count_ = 0;
