@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/io/hf_config.h"
+#include "sim/io/trace_file.h"
 #include "sim/io/yaml.h"
 
 namespace memwall {
@@ -30,9 +32,10 @@ std::string directory_of(const std::string& path) {
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
+// Without "./" and "x/../", as a person would write it.
 std::string join(const std::string& directory, const std::string& name) {
-    return directory.empty() || directory == "." || name.starts_with('/') ? name
-                                                                          : directory + "/" + name;
+    const std::filesystem::path path = std::filesystem::path(directory) / name;
+    return path.lexically_normal().generic_string();
 }
 
 std::string stem_of(const std::string& name) {
@@ -46,6 +49,25 @@ std::string stem_of(const std::string& name) {
 
 std::string_view near_name(const std::string& typed, const std::vector<std::string>& names) {
     return nearest(typed, {names.begin(), names.end()});
+}
+
+bool is_trace(const DocNode& document) {
+    const DocNode* schema = document.find("schema");
+    return schema != nullptr && schema->scalar.starts_with("memwall/trace/");
+}
+
+// Stands for the trace until it is read: a path relative to itself (compose() turns it into `workload.trace`).
+DocNode trace_reference(const std::string& path) {
+    const Place place{path, 0, 0};
+    DocNode name;
+    name.kind = DocNode::Kind::Scalar;
+    name.place = place;
+    name.scalar = path.substr(path.rfind('/') + 1);
+    DocNode map;
+    map.kind = DocNode::Kind::Map;
+    map.place = place;
+    map.entries.push_back({"trace", place, std::move(name)});
+    return map;
 }
 
 }  // namespace
@@ -172,12 +194,16 @@ void DataSource::report(DataKind kind,
 std::optional<DocNode> DataSource::read(DataKind kind,
                                         const std::string& path,
                                         const std::string& text,
+                                        const Place& from,
                                         Diagnostics& diagnostics) {
     std::optional<DocNode> document = read_yaml(path, text, diagnostics);
     if (document && kind == DataKind::Model && is_hf_config(*document)) {
         return model_document_from_hf(*document, diagnostics);
     }
-    if (!document || !check_schema(*document, kind, diagnostics)) {
+    if (document && kind == DataKind::Model && is_trace(*document)) {
+        return trace_reference(path);
+    }
+    if (!document || !check_schema(*document, kind, diagnostics, from)) {
         return std::nullopt;
     }
     return document;
@@ -202,37 +228,60 @@ const DocNode* DataSource::load(DataKind kind,
         return nullptr;
     }
     std::optional<DocNode>& kept = cache_[key];
-    kept = read(kind, found.path, content.text, diagnostics);
+    kept = read(kind, found.path, content.text, from, diagnostics);
     return kept ? &*kept : nullptr;
 }
 
-bool check_schema(const DocNode& document, DataKind kind, Diagnostics& diagnostics) {
+std::optional<WorkloadTrace> DataSource::load_trace(const std::string& reference,
+                                                    const Place& from,
+                                                    std::string& path,
+                                                    Diagnostics& diagnostics) {
+    path = join(directory_of(from.file), reference);
+    const FileContent content = files_.read(path, YamlLimits{}.bytes);
+    if (content.status != FileStatus::Ok) {
+        report(DataKind::Model, "./" + reference, {path, content.status}, from, diagnostics);
+        return std::nullopt;
+    }
+    return read_trace(path, content.text, diagnostics);
+}
+
+bool check_schema(const DocNode& document,
+                  DataKind kind,
+                  Diagnostics& diagnostics,
+                  const Place& from) {
     const std::string wanted = fmt::format("memwall/{}/1", kind_name(kind));
+    const auto complain =
+        [&](const char* code, const Place& place, std::string text, std::string hint) {
+            Diagnostic& error = diagnostics.error(code, place, std::move(text));
+            error.hint = std::move(hint);
+            if (from.line != 0) {
+                error.notes.push_back({from, "the file is named here"});
+            }
+            return false;
+        };
     if (document.kind != DocNode::Kind::Map) {
-        diagnostics
-            .error("E0203",
-                   document.place,
-                   fmt::format("a {} file must be a map of keys", kind_name(kind)))
-            .hint = fmt::format("start it with `schema: {}`", wanted);
-        return false;
+        return complain("E0203",
+                        document.place,
+                        fmt::format("a {} file must be a map of keys", kind_name(kind)),
+                        fmt::format("start it with `schema: {}`", wanted));
     }
     const DocNode* schema = document.find("schema");
     if (schema == nullptr) {
-        diagnostics.error("E0207", document.place, "the schema line is missing").hint =
-            fmt::format("start the file with `schema: {}`", wanted);
-        return false;
+        return complain("E0207",
+                        document.place,
+                        "the schema line is missing",
+                        fmt::format("start the file with `schema: {}`", wanted));
     }
     if (schema->scalar == wanted) {
         return true;
     }
-    Diagnostic& error = diagnostics.error(
+    const bool version = schema->scalar.starts_with(wanted.substr(0, wanted.size() - 1));
+    return complain(
         "E0207",
         schema->place,
-        fmt::format("schema '{}', but a {} file is wanted here", schema->scalar, kind_name(kind)));
-    error.hint = schema->scalar.starts_with(wanted.substr(0, wanted.size() - 1))
-                     ? fmt::format("this release reads {}", wanted)
-                     : fmt::format("say `schema: {}`", wanted);
-    return false;
+        fmt::format("schema '{}', but a {} file is wanted here", schema->scalar, kind_name(kind)),
+        version ? fmt::format("this release reads {}", wanted)
+                : fmt::format("say `schema: {}`", wanted));
 }
 
 }  // namespace memwall

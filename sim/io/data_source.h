@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/io/files.h"
+#include "sim/model/trace.h"
 #include "sim/spec/compose.h"
 
 namespace memwall {
@@ -32,6 +33,12 @@ class DataSource : public DocumentSource {
         return load(kind, reference, Place{}, diagnostics);
     }
 
+    // A workload trace by its path as written at `from`; `path` gets where it was found.
+    [[nodiscard]] std::optional<WorkloadTrace> load_trace(const std::string& reference,
+                                                          const Place& from,
+                                                          std::string& path,
+                                                          Diagnostics& diagnostics);
+
     [[nodiscard]] std::vector<std::string> names(DataKind kind);
 
   private:
@@ -50,6 +57,7 @@ class DataSource : public DocumentSource {
     [[nodiscard]] std::optional<DocNode> read(DataKind kind,
                                               const std::string& path,
                                               const std::string& text,
+                                              const Place& from,
                                               Diagnostics& diagnostics);
 
     Files& files_;
@@ -58,7 +66,10 @@ class DataSource : public DocumentSource {
         cache_;  // by kind and path; nullopt = it had errors
 };
 
-// Checks `schema: memwall/KIND/1`; E0207.
-bool check_schema(const DocNode& document, DataKind kind, Diagnostics& diagnostics);
+// Checks `schema: memwall/KIND/1`; E0207. `from`: where the file is named, for a note.
+bool check_schema(const DocNode& document,
+                  DataKind kind,
+                  Diagnostics& diagnostics,
+                  const Place& from = {});
 
 }  // namespace memwall

@@ -5,6 +5,7 @@
 #include "sim/io/yaml.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/fields_work.h"
+#include "sim/spec/legality.h"
 #include "sim/spec/read.h"
 
 namespace memwall {
@@ -35,6 +36,57 @@ std::vector<Override> read_sets(const std::vector<std::string>& sets, Diagnostic
     return overrides;
 }
 
+// The part of a composed scenario that describes job j.
+const DocNode& document_of(const DocNode& composed, std::size_t j) {
+    return j == 0 ? composed : *composed.find("background")->items[j - 1].find("scenario");
+}
+
+// What the plan needs to know of a trace: its layers and its sequence.
+bool load_traces(Loaded& loaded, DataSource& source, Diagnostics& diagnostics) {
+    const std::size_t before = diagnostics.errors();
+    loaded.traces.resize(loaded.plan.jobs.size());
+    for (std::size_t j = 0; j < loaded.plan.jobs.size(); ++j) {
+        Job& job = loaded.plan.jobs[j];
+        if (job.trace_file.empty()) {
+            continue;
+        }
+        const Place place = place_at(document_of(loaded.composed, j), "workload.trace");
+        std::string path;
+        std::optional<WorkloadTrace> trace =
+            source.load_trace(job.trace_file, place, path, diagnostics);
+        if (!trace) {
+            continue;
+        }
+        if (job.sequence != 0 && job.sequence != trace->sequence) {
+            diagnostics
+                .error("E0337",
+                       place_at(document_of(loaded.composed, j), "workload.sequence"),
+                       fmt::format("sequence {} differs from the {} of trace '{}'",
+                                   job.sequence,
+                                   trace->sequence,
+                                   path))
+                .hint = "leave sequence out: the trace states it";
+        }
+        if (product(job.batch.micro, trace->sequence) != trace->tokens) {
+            Diagnostic& error = diagnostics.error(
+                "E0337",
+                place_at(document_of(loaded.composed, j), "batch.micro"),
+                fmt::format("micro {} x sequence {} differs from the {} tokens of trace '{}'",
+                            job.batch.micro,
+                            trace->sequence,
+                            trace->tokens,
+                            path));
+            error.hint = fmt::format("the trace is of micro-batches of {} tokens", trace->tokens);
+        }
+        job.trace_file = path;
+        job.sequence = trace->sequence;
+        job.model.name = trace->name;
+        job.model.layers = static_cast<std::int64_t>(trace->layers.size());
+        loaded.traces[j] = std::move(trace);
+    }
+    return diagnostics.errors() == before;
+}
+
 std::optional<Loaded> load_document_as_scenario(const DocNode& document,
                                                 const std::vector<std::string>& sets,
                                                 DataSource& source,
@@ -46,6 +98,9 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
     loaded.plan.jobs.emplace_back();
     read_document(loaded.composed, "this scenario", loaded.plan, diagnostics);
     if (diagnostics.errors() != errors_before) {
+        return std::nullopt;
+    }
+    if (!load_traces(loaded, source, diagnostics)) {
         return std::nullopt;
     }
     resolve(loaded.plan, loaded.composed, loaded.derivations, diagnostics);

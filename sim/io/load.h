@@ -18,6 +18,8 @@ struct Loaded {
     DocNode composed;         // the scenario with its references inlined, as written
     Derivations derivations;  // values that no file states
     Provenance provenance;    // citations of the constants
+    // By job: the trace that stands in place of a model, for SimulateOptions::traces.
+    std::vector<std::optional<WorkloadTrace>> traces;
 };
 
 // `sets`: texts such as "parallel.tp=8", applied in order. `standard_input`: what "-" reads; null = "-" is not allowed.

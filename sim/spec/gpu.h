@@ -88,7 +88,8 @@ struct NcclConstants {
     Bandwidth ll_max;             // cap of LL
     Bandwidth ll128_per_channel;  // cap of LL128
     Bandwidth tree_per_channel;
-    Bandwidth nvls_head_speed;       // largest per head; the search takes less where n heads exceed the bus
+    Bandwidth
+        nvls_head_speed;  // largest per head; the search takes less where n heads exceed the bus
     double nvls_efficiency = 0;
 };
 

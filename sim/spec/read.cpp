@@ -33,7 +33,7 @@ bool has_key_below_scalar(const DocNode& node) {
 
 DocReader::DocReader(const DocNode& root, std::string subject, Diagnostics& diagnostics)
     : subject_(std::move(subject)), diagnostics_(diagnostics) {
-    if (root.kind != DocNode::Kind::Map) {
+    if (root.kind != DocNode::Kind::Map && !root.unresolved) {
         diagnostics_.error(
             "E0203",
             root.place,

@@ -167,11 +167,16 @@ void check_positions(const JobCheck& check) {
     }
 }
 
-// Rules that a workload trace also obeys (its layers and heads are known only to the trace).
+// Rules that a workload trace also obeys (widths and heads are known only to its ops).
 void resolve_trace_job(JobPart& part, const JobCheck& check) {
     check_pipeline(check);
     check_experts(check);
     part.job.padded_vocabulary = 0;
+    part.job.stages = lay_out_stages(check);
+    check_recompute(check);
+    if (!part.given("workload.sequence")) {
+        part.derive("workload.sequence", kFromDerived);
+    }
 }
 
 void resolve_model_job(JobPart& part, const JobCheck& check) {
