@@ -57,7 +57,10 @@ class Binder {
 
     void add_links() {
         for (std::uint32_t l = 0; l < fabric_.links().size(); ++l) {
-            bound_.links.push_back({l, 1, fabric_.links()[l].capacity.value});
+            const Link& link = fabric_.links()[l];
+            const std::uint32_t outgoing = fabric_.leaves_node(LinkId(l)) ? 1 : 0;
+            bound_.links.push_back(
+                {l, 1, link.capacity.value, 2 * static_cast<std::uint32_t>(link.tier) + outgoing});
         }
         bound_.capacities = capacities_;
     }

@@ -219,7 +219,7 @@ class Folder {
         fold_transfers(to, transfers, links);
         for (std::size_t l = 0; l < links.first.size(); ++l) {
             const BoundLink& link = bound_.links[links.first[l]];
-            to.links.push_back({link.representative, links.count[l], link.capacity});
+            to.links.push_back({link.representative, links.count[l], link.capacity, link.side});
             to.capacities.push_back(bound_.capacities[links.first[l]]);
         }
         to.call_in_role = std::move(bound_.call_in_role);
@@ -243,8 +243,12 @@ class Folder {
         for (std::size_t l = 0; l < carried.size(); ++l) {
             if (carried[l] != 0) {
                 const Colour shared = shared_number_[l] == kNone32 ? 0 : links_[shared_number_[l]];
-                carried[l] =
-                    Hasher(4).add(carried[l]).add(shared).add(bound_.links[l].capacity).value();
+                carried[l] = Hasher(4)
+                                 .add(carried[l])
+                                 .add(shared)
+                                 .add(bound_.links[l].capacity)
+                                 .add(bound_.links[l].side)
+                                 .value();
             }
         }
         return classes_of(carried);
