@@ -1,0 +1,65 @@
+#include "sim/io/sources.h"
+
+#include <array>
+#include <string_view>
+
+#include "sim/spec/names.h"
+
+namespace memwall {
+namespace {
+
+struct Subtree {
+    std::string_view prefix;  // in the composed scenario
+    std::string_view shown;   // what a reader calls it
+};
+
+constexpr std::array<Subtree, 5> kSubtrees = {{
+    {"machine.cluster.node.gpu.", "gpu"},
+    {"machine.cluster.node.", "node"},
+    {"machine.cluster.fabric.", "fabric"},
+    {"machine.cluster.", "cluster"},
+    {"stack.", "stack"},
+}};
+
+// Constants of number formats that the run does not use would only hide the others.
+bool of_another_dtype(std::string_view path, Dtype used) {
+    for (const Dtype dtype : {Dtype::Fp32,
+                              Dtype::Tf32,
+                              Dtype::Fp16,
+                              Dtype::Bf16,
+                              Dtype::Fp8,
+                              Dtype::MxFp8,
+                              Dtype::NvFp4}) {
+        const bool sixteen_bits = (used == Dtype::Fp16 || used == Dtype::Bf16) &&
+                                  (dtype == Dtype::Fp16 || dtype == Dtype::Bf16);
+        if (dtype != used && !sixteen_bits &&
+            path.find("." + std::string(name_of(dtype))) != std::string_view::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<Assumption> assumptions(const Plan& plan, const Provenance& provenance) {
+    const Dtype used = plan.jobs.front().training.precision.compute;
+    std::vector<Assumption> all;
+    for (const Subtree& subtree : kSubtrees) {
+        for (const auto& [path, citation] : provenance.sources) {
+            if (!path.starts_with(subtree.prefix) || of_another_dtype(path, used)) {
+                continue;
+            }
+            const std::string_view rest = std::string_view(path).substr(subtree.prefix.size());
+            const bool deeper = subtree.shown == "node" && rest.starts_with("gpu.");
+            const bool elsewhere = subtree.shown == "cluster" &&
+                                   (rest.starts_with("node.") || rest.starts_with("fabric."));
+            if (!deeper && !elsewhere) {
+                all.push_back({std::string(subtree.shown) + " " + std::string(rest), citation});
+            }
+        }
+    }
+    return all;
+}
+
+}  // namespace memwall
