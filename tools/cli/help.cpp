@@ -106,7 +106,7 @@ std::string help_text(const CommandSpec& c) {
     return text;
 }
 
-std::string man_page(const std::string& version) {
+std::string man_page(std::string_view version) {
     std::string text = fmt::format(
         ".TH MEMWALL 1 \"\" \"memwall {}\" \"User Commands\"\n.SH NAME\nmemwall \\- predict a "
         "training step of a large model "

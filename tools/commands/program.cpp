@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include "sim/core/quantity.h"
+#include "sim/io/program_text.h"
+#include "sim/model/build.h"
+#include "sim/parallel/lower.h"
+#include "tools/cli/terminal.h"
+#include "tools/commands/commands.h"
+
+namespace memwall::cli {
+
+int command_program(Session& session) {
+    Diagnostics diagnostics;
+    const std::optional<Loaded> loaded = session.scenario(diagnostics);
+    if (!loaded) {
+        return kWrongInput;
+    }
+    const Arguments& arguments = session.arguments();
+    const Job& job = loaded->plan.jobs.front();
+    const auto rank = memwall::parse<std::int64_t>(arguments.value("--rank", "0"));
+    if (!rank || *rank < 0 || *rank >= job.degrees.world()) {
+        return session.refuse(fmt::format("--rank {}: not a rank", arguments.value("--rank")),
+                              fmt::format("ranks are 0 to {}", job.degrees.world() - 1));
+    }
+    const auto limit = memwall::parse<std::int64_t>(arguments.value("--limit", "200"));
+    if (!limit || *limit < 0) {
+        return session.refuse(
+            fmt::format("--limit {}: not a number of lines", arguments.value("--limit")),
+            "0 = all");
+    }
+    const ProgramSet set = lower(job, build_trace(job.model, job.stack, trace_shape(job)));
+    // Rank order, innermost first: tp, cp, dp, pp; ranks of one stage share a program.
+    const auto stage = static_cast<std::size_t>(*rank / (job.degrees.world() / job.degrees.pp));
+    const auto lines = static_cast<std::size_t>(*limit);
+    print(arguments.has("--json") ? program_json(set, set.programs.at(stage), lines)
+                                  : program_text(set, set.programs.at(stage), lines));
+    return kDone;
+}
+
+}  // namespace memwall::cli
