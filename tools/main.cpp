@@ -22,7 +22,8 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"run", command_run},
-
+    {"resolve", command_resolve},
+    {"trace", command_trace},
     {"program", command_program},
     {"topo", command_topo},
     {"list", command_list},

@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+
+#include "sim/io/trace_file.h"
+#include "sim/io/trace_text.h"
+#include "sim/model/build.h"
+#include "sim/parallel/lower.h"
+#include "tools/cli/terminal.h"
+#include "tools/commands/commands.h"
+
+namespace memwall::cli {
+
+int command_trace(Session& session) {
+    const Arguments& arguments = session.arguments();
+    const std::string format =
+        arguments.value("--format", arguments.has("--json") ? "json" : "table");
+    if (format != "table" && format != "yaml" && format != "json") {
+        return session.refuse(fmt::format("--format {}: not a format", format),
+                              "table, yaml or json");
+    }
+    Diagnostics diagnostics;
+    const std::optional<Loaded> loaded = session.scenario(diagnostics);
+    if (!loaded) {
+        return kWrongInput;
+    }
+    const Job& job = loaded->plan.jobs.front();
+    const WorkloadTrace trace = build_trace(job.model, job.stack, trace_shape(job));
+    if (format == "table") {
+        print(trace_text(trace, session.out()));
+    } else {
+        print(format == "yaml" ? write_trace(trace, TraceFormat::Yaml) : write_trace(trace, TraceFormat::Json));
+    }
+    return kDone;
+}
+
+}  // namespace memwall::cli
