@@ -135,7 +135,8 @@ KernelBreakdown gemm_time(const Gpu& gpu, const Gemm& g, const KernelConditions&
                           .reaction_us = us_of(rates.reaction),
                           .burst = conditions.clock == ClockState::Burst};
     const double cap = rates.sustained.value > 0 ? flops / per_us(rates.sustained) : 0.0;
-    const double compute = std::max(clock.applied_to(tiling.us), cap);
+    const double kept = conditions.clock == ClockState::Sustained ? rates.long_run : 1.0;
+    const double compute = std::max(clock.applied_to(tiling.us), cap) / kept;
 
     // Step 3. Memory traffic and the fixed part.
     const double memory = memory_us(gpu, rates, g);

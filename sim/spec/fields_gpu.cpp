@@ -9,6 +9,7 @@ void describe(Fields& f, GemmRates& v) {
     f.leaf("memory", v.memory, kRequired | kPositive);
     f.leaf("fixed", v.fixed, kNonNegative);
     f.leaf("clock_drop", v.clock_drop, kNonNegative);
+    f.leaf("long_run", v.long_run, kPositive);
     f.leaf("reaction", v.reaction, kNonNegative);
     f.leaf("quantise_fixed", v.quantise_fixed, kNonNegative);
     f.leaf("quantise_traffic", v.quantise_traffic, kNonNegative);

@@ -19,6 +19,7 @@ struct GemmRates {
     Bandwidth memory;             // B: operand traffic
     Duration fixed{};             // t0
     double clock_drop = 0;        // rb: sustained slow-down relative to burst
+    double long_run = 1;          // share of the sustained rate that thousands of repetitions keep
     Duration reaction{};          // tau: kernel time at which half of clock_drop shows in a burst
     Duration quantise_fixed{};    // tq: quantisation kernels of low-precision inputs
     double quantise_traffic = 0;  // qa
