@@ -17,7 +17,7 @@ std::string quoted(std::string_view text) {
         if (c == '"' || c == '\\') {
             out += '\\';
             out += c;
-        } else if (byte < 0x20) {
+        } else if (byte < 0x20 || byte == 0x7F) {
             out += fmt::format("\\u{:04x}", byte);
         } else {
             out += c;
@@ -62,13 +62,21 @@ bool is_json_number(std::string_view text) {
     return text.empty();
 }
 
+// YAML's plain scalars take no control characters.
+bool is_printable(std::string_view text) {
+    return std::none_of(text.begin(), text.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte < 0x20 || byte == 0x7F;
+    });
+}
+
 std::string scalar(const DocNode& node, bool json) {
     if (node.kind == DocNode::Kind::Null) {
         return "null";
     }
     const bool plain =
         json ? node.scalar == "true" || node.scalar == "false" || is_json_number(node.scalar)
-             : true;
+             : is_printable(node.scalar);
     return !node.quoted && plain ? node.scalar : quoted(node.scalar);
 }
 

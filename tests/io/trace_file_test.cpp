@@ -142,6 +142,34 @@ TEST_CASE("a trace that was read holds what was written") {
     }
 }
 
+TEST_CASE("names with any characters survive") {
+    WorkloadTrace trace = traces()[1];
+    for (const char* name : {"a\tb",
+                             "\x01",
+                             "\x7F",
+                             "\"quoted\"",
+                             "back\\slash",
+                             "true",
+                             "12",
+                             "a: b",
+                             "# x",
+                             "{",
+                             "ends:",
+                             "\xC3\xBC"}) {
+        trace.kinds[2].forward[0].op->name = name;
+        trace.kinds[2].tensors[0].name = name;
+        for (const TraceFormat format : {TraceFormat::Yaml, TraceFormat::Json}) {
+            CAPTURE(name);
+            Diagnostics d;
+            const std::optional<WorkloadTrace> read =
+                read_trace("t", write_trace(trace, format), d);
+            REQUIRE(read.has_value());
+            CHECK(read->kinds[2].forward[0].op->name == name);
+            CHECK(read->kinds[2].tensors[0].name == name);
+        }
+    }
+}
+
 TEST_CASE("a measured duration and its GPU survive") {
     Diagnostics d;
     const WorkloadTrace read = *read_trace("t", write_trace(traces()[0], TraceFormat::Yaml), d);
