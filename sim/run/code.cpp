@@ -36,9 +36,15 @@ struct Source {
 // All that is known of a segment or an op item while compiling.
 struct Body {
     bool segment = false;
+    // At its places the first op waits for the compute op that stands last before it. A body with places of both kinds is
+    // there twice.
+    bool follows_compute = true;
+    std::uint32_t elsewhere = kNone32;  // the body for the places where it does not
     std::vector<Source> ops;
     Ps host = 0;
-    std::vector<std::uint32_t> pieces;  // in Code::pieces
+    std::uint16_t first = kNone16;         // op that runs
+    std::uint16_t last_compute = kNone16;  // op on the compute stream
+    std::vector<std::uint32_t> pieces;     // in Code::pieces
     std::vector<std::pair<std::uint32_t, Ps>>
         drains;  // before this piece of the body, host time since the body's start
     std::vector<std::uint16_t> outside;  // ops with a wait for an outside slot
@@ -80,6 +86,7 @@ class JobCompiler {
         for (const Program& program : set_.programs) {
             find_outside_producers(program);
         }
+        split_bodies();
         for (Body& body : bodies_) {
             cut(body);
         }
@@ -93,7 +100,7 @@ class JobCompiler {
     }
 
   private:
-    std::uint32_t body_index(const Item& item) const {
+    std::uint32_t body_of_item(const Item& item) const {
         return item.kind == Item::Kind::Segment ? item.index
                                                 : size32(set_.segments.size()) + item.index;
     }
@@ -109,6 +116,11 @@ class JobCompiler {
             source.issue = body.host;
             source.runs = op.kind != OpKind::HostWork && op.kind != OpKind::Drain;
             MW_CHECK(source.runs || op.records == kNoSlot, "host work and drains record no slot");
+            if (source.runs) {
+                body.first = body.first == kNone16 ? static_cast<std::uint16_t>(i) : body.first;
+                body.last_compute = op.stream == Stream::Compute ? static_cast<std::uint16_t>(i)
+                                                                 : body.last_compute;
+            }
             bool outside = false;
             for (std::size_t w = 0; w < kWaits; ++w) {
                 if (op.waits[w] == kNoSlot || !source.runs) {
@@ -134,45 +146,97 @@ class JobCompiler {
         return body;
     }
 
+    // A wait for a slot that was not recorded earlier in the step, met again when the step's last records are known.
+    struct Unmet {
+        std::uint32_t body = 0;
+        std::uint32_t place = 0;  // in follows_
+        std::uint16_t op = 0;
+        bool no_compute_before = false;  // in the step
+    };
+
     // Which streams produce what the bodies wait for, over all places where a body stands; the step wraps around.
     void find_outside_producers(const Program& program) {
         std::vector<Producer> slots(set_.slots);
-        std::vector<std::pair<std::uint32_t, std::uint16_t>>
-            open;  // not recorded so far in the step
-        const auto meet = [&](std::uint32_t b, std::uint16_t i, bool last_chance) {
-            Source& source = bodies_[b].ops[i];
-            bool missing = false;
-            for (std::size_t w = 0; w < kWaits; ++w) {
-                if (source.op->waits[w] == kNoSlot || source.local[w] >= 0) {
-                    continue;
-                }
-                const Producer& producer = slots[source.op->waits[w]];
-                if (producer.body == kNone32) {
-                    missing = true;
-                    continue;
-                }
-                source.outside_streams[w] = static_cast<std::uint16_t>(
-                    source.outside_streams[w] | (1U << index_of(producer.stream)));
-                if (producer.stream != source.op->stream) {
-                    bodies_[producer.body].ops[producer.op].awaited = true;
-                }
-            }
-            if (missing && !last_chance) {
-                open.emplace_back(b, i);
-            }
-        };
+        std::vector<Unmet> unmet;
+        Producer last_compute;
         for (const Item& item : program.items) {
-            const std::uint32_t b = body_index(item);
-            for (const std::uint16_t i : bodies_[b].outside) {
-                meet(b, i, false);
+            const std::uint32_t b = body_of_item(item);
+            Body& body = bodies_[b];
+            const bool none = last_compute.body == kNone32;
+            bool follows = none && body.outside.empty();
+            for (const std::uint16_t i : body.outside) {
+                const Met met = meet(body.ops[i], slots, last_compute);
+                if (met.missing) {
+                    unmet.push_back({b, size32(follows_.size()), i, none});
+                }
+                follows =
+                    follows || (i == body.first && (met.last_compute || (met.missing && none)));
             }
-            for (const auto& [slot, i] : bodies_[b].last_records) {
-                slots[slot] = {b, kNone32, i, bodies_[b].ops[i].op->stream};
+            follows_.push_back(follows);
+            for (const auto& [slot, i] : body.last_records) {
+                slots[slot] = {b, kNone32, i, body.ops[i].op->stream};
+            }
+            if (body.last_compute != kNone16) {
+                last_compute = {b, kNone32, body.last_compute, Stream::Compute};
             }
         }
-        for (const auto& [b, i] : open) {
-            meet(b, i, true);
+        for (const Unmet& u : unmet) {
+            const Met met = meet(bodies_[u.body].ops[u.op], slots, last_compute);
+            if (u.op == bodies_[u.body].first && u.no_compute_before && !met.last_compute) {
+                follows_[u.place] = false;
+            }
         }
+    }
+
+    // Bodies that begin with a tp op, by whether it follows the compute stream.
+    void split_bodies() {
+        std::vector<std::uint8_t> kinds(
+            bodies_.size());  // 1: places where it does not, 2: where it does
+        std::size_t place = 0;
+        for (const Program& program : set_.programs) {
+            for (const Item& item : program.items) {
+                std::uint8_t& kind = kinds[body_of_item(item)];
+                kind = static_cast<std::uint8_t>(kind | (follows_[place++] ? 2U : 1U));
+            }
+        }
+        const auto count = size32(bodies_.size());
+        for (std::uint32_t b = 0; b < count; ++b) {
+            const bool leading = bodies_[b].segment && bodies_[b].first != kNone16 &&
+                                 bodies_[b].ops[bodies_[b].first].op->stream == Stream::Tp;
+            if (leading && kinds[b] == 3) {
+                bodies_[b].elsewhere = size32(bodies_.size());
+                bodies_.push_back(bodies_[b]);
+                bodies_.back().follows_compute = false;
+            } else {
+                bodies_[b].follows_compute = kinds[b] == 2;
+            }
+        }
+    }
+
+    struct Met {
+        bool missing = false;       // some slot has no record yet
+        bool last_compute = false;  // it waits for the last compute op
+    };
+    Met meet(Source& source, const std::vector<Producer>& slots, const Producer& last_compute) {
+        Met met;
+        for (std::size_t w = 0; w < kWaits; ++w) {
+            if (source.op->waits[w] == kNoSlot || source.local[w] >= 0) {
+                continue;
+            }
+            const Producer& producer = slots[source.op->waits[w]];
+            if (producer.body == kNone32) {
+                met.missing = true;
+                continue;
+            }
+            source.outside_streams[w] = static_cast<std::uint16_t>(
+                source.outside_streams[w] | (1U << index_of(producer.stream)));
+            if (producer.stream != source.op->stream) {
+                bodies_[producer.body].ops[producer.op].awaited = true;
+            }
+            met.last_compute = met.last_compute || (producer.body == last_compute.body &&
+                                                    producer.op == last_compute.op);
+        }
+        return met;
     }
 
     // Whether the op has to be the first of its piece: it waits for something that the piece's own streams do not order.
@@ -196,6 +260,40 @@ class JobCompiler {
         return false;
     }
 
+    // Whether the first compute op after leading tp ops can be in one piece with them: it waits for the last of them, and for
+    // nothing outside that the first of them does not wait for.
+    static bool may_follow_leading_tp(const Body& body, const Source& source, std::uint32_t piece) {
+        const Source& leader = body.ops[body.first];
+        if (!body.segment || !body.follows_compute || leader.op->stream != Stream::Tp ||
+            leader.piece != piece) {
+            return false;
+        }
+        bool waits_for_last = false;
+        for (std::size_t w = 0; w < kWaits; ++w) {
+            const std::uint16_t slot = source.op->waits[w];
+            if (slot == kNoSlot) {
+                continue;
+            }
+            if (source.local[w] >= 0) {
+                bool last = true;
+                for (auto i = static_cast<std::size_t>(source.local[w]) + 1;
+                     &body.ops[i] != &source;
+                     ++i) {
+                    last = last && !body.ops[i].runs;
+                }
+                waits_for_last = waits_for_last || last;
+                continue;
+            }
+            const bool compute_only =
+                (source.outside_streams[w] & ~(1U << index_of(Stream::Compute))) == 0;
+            const auto& also = leader.op->waits;
+            if (!compute_only && std::find(also.begin(), also.end(), slot) == also.end()) {
+                return false;
+            }
+        }
+        return waits_for_last;
+    }
+
     void cut(Body& body) {
         // Step 1. Ops that wait for the outside, and the first compute op after leading tp ops, begin a piece. So does the
         //         compute op after one that the outside waits for, while no tp op has been met.
@@ -210,8 +308,10 @@ class JobCompiler {
                 continue;
             }
             const bool compute = source.op->stream == Stream::Compute;
-            source.first = empty || must_be_first(body, source, piece) ||
-                           (compute && !has_compute) || (compute && has_export && !has_tp);
+            const bool after_leading = compute && !has_compute && !empty;
+            source.first = empty || (compute && has_export && !has_tp) ||
+                           (after_leading ? !may_follow_leading_tp(body, source, piece)
+                                          : must_be_first(body, source, piece));
             if (source.first) {
                 ++piece;
                 has_compute = has_tp = has_export = false;
@@ -345,6 +445,7 @@ class JobCompiler {
         piece.ops_end = size32(code_.ops.size());
         piece.host = (end < body.ops.size() ? body.ops[end - 1].issue : body.host) - start;
         piece.coalescable = coalesce_ && body.segment && can_coalesce(body, piece);
+        piece.leading_tp = piece.coalescable && piece.first_tp == 0;
         number_records(body, begin, end, piece);
         body.pieces.push_back(size32(code_.pieces.size()));
         code_.pieces.push_back(piece);
@@ -369,7 +470,9 @@ class JobCompiler {
     // or is the one right after `reach` and waits for nothing but tp ops before Y (the tp stream is in order).
     bool can_coalesce(const Body& body, const Piece& piece) const {
         const std::span<const CodeOp> ops(code_.ops.data() + piece.ops_begin, piece.size());
-        if (ops.front().stream != Stream::Compute) {
+        const bool leading = ops.front().stream == Stream::Tp;
+        if (piece.first_compute == kNone16 ||
+            (leading && (!body.follows_compute || ops.front().source != body.first))) {
             return false;
         }
         std::uint16_t last_compute = kNone16;
@@ -400,6 +503,9 @@ class JobCompiler {
                 }
             }
             has_tp = true;
+            if (leading && last_compute == kNone16) {
+                continue;
+            }
             if (reach < 0 || (reach != last_compute && ops[last_compute].before != reach)) {
                 return false;
             }
@@ -477,6 +583,7 @@ class JobCompiler {
 
     CodeProgram lay_out(const Program& program, std::uint32_t number) {
         CodeProgram out;
+        body_at_.clear();
         out.job = job_;
         out.program = number;
         std::uint32_t records = 0;
@@ -489,7 +596,11 @@ class JobCompiler {
         out.nodes.reserve(program.items.size());
         for (std::size_t k = 0; k < program.items.size(); ++k) {
             const Item& item = program.items[k];
-            const std::uint32_t b = body_index(item);
+            std::uint32_t b = body_of_item(item);
+            if (bodies_[b].elsewhere != kNone32 && !follows_[place_ + k]) {
+                b = bodies_[b].elsewhere;
+            }
+            body_at_.push_back(b);
             const Body& body = bodies_[b];
             out.ops += body.ops.size();
             std::size_t drain = 0;
@@ -534,6 +645,7 @@ class JobCompiler {
             drain_here(size32(body.pieces.size()));
             host += body.host - body_host;
         }
+        place_ += program.items.size();
         out.host_after_drain = host;
         out.host_per_step = host;
         for (const DrainPoint& d : out.drains) {
@@ -639,7 +751,6 @@ class JobCompiler {
                          const std::vector<Producer>& slots,
                          const std::vector<OpenWait>& open,
                          const std::array<std::uint32_t, kStreams>& stream_record) const {
-        const Program& program = set_.programs[out.program];
         std::vector<OutsideWait> all;
         std::size_t next = 0;
         for (std::uint32_t n = 0; n < out.nodes.size() && !open.empty(); ++n) {
@@ -650,8 +761,7 @@ class JobCompiler {
                        out.waits.begin() + node.waits_end);
             for (; next < open.size() && open[next].node == n; ++next) {
                 const Producer& producer = slots[open[next].slot];
-                const Source& source =
-                    bodies_[body_index(program.items[node.item])].ops[open[next].op];
+                const Source& source = bodies_[body_at_[node.item]].ops[open[next].op];
                 if (producer.body != kNone32 && producer.stream != source.op->stream) {
                     all.push_back({record_of(out, producer), source.place, true});
                 }
@@ -685,9 +795,12 @@ class JobCompiler {
     const ProgramSet& set_;
     std::uint32_t job_;
     bool coalesce_;
-    std::vector<Body> bodies_;  // segments, then ops
-    std::vector<bool>
-        asked_for_;  // slots that an op waits for from outside the piece that records them
+    std::vector<Body> bodies_;            // segments, then ops
+    std::vector<bool> follows_;           // by item of all programs: see Body::follows_compute
+    std::size_t place_ = 0;               // of the first item of the program that is laid out
+    std::vector<std::uint32_t> body_at_;  // by item of that program
+    // Slots that an op waits for from outside the piece that records them.
+    std::vector<bool> asked_for_;
     std::vector<std::vector<std::uint16_t>> linked_;  // by piece
 };
 

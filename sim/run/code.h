@@ -2,7 +2,8 @@
 // Programs made ready for the engine: waits resolved to the ops they mean, host time summed up, messages paired, and
 // segments cut into pieces that can be played at one go. Static: the same for all ranks of a program.
 //
-// A piece is a run of ops. A coalescable piece starts with a compute op, touches only the compute and tp streams, waits for
+// A piece is a run of ops. A coalescable piece starts with a compute op (or with tp collectives that wait for the compute op
+// before the piece, wherever it stands), touches only the compute and tp streams, waits for
 // nothing outside except at its first op, none of its tp collectives can start before the compute ops ahead of it in program
 // order have started, some kernel of it waits for its last tp collective, and nobody outside waits for an op that does not
 // wait for the first. An op of its own (send/recv, bucket, ...) is a piece of one op. A node is a piece at its place
@@ -46,6 +47,7 @@ struct Piece {
     std::uint16_t first_tp = kNone16;
     std::uint16_t records = 0;
     bool coalescable = false;
+    bool leading_tp = false;  // coalescable, and its first op is a tp collective
     [[nodiscard]] std::uint32_t size() const { return ops_end - ops_begin; }
 };
 

@@ -156,7 +156,6 @@ Engine::Engine(Bound& bound, const EngineOptions& options)
         rank.host_base = bound.job_start[rank.job];
         const std::uint32_t tp = tp_group(r);
         rank.tp_isolated = tp != kNone32 && bound.groups[tp].isolated;
-        rank.drain_records.fill(kNone32);
         for (const Stream s : rank.program->streams) {
             const auto i = static_cast<std::size_t>(s);
             StreamState& stream = rank.streams[i];

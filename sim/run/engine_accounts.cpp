@@ -26,6 +26,9 @@ void Engine::account_before(std::uint32_t r, const StreamState& stream) {
     }
     const Ps from = std::max(rank.mark, window_);
     gather(rank, root, stream.op, from);
+    if (piece.leading_tp && root.spans == nullptr) {
+        gather_op(rank, stream.node, 0, stream.step, from);  // what its first tp op waited for
+    }
     if (rank.drain_end != kNever && rank.drain_end > from) {
         gather_last(
             rank, rank.drain_records, from);  // the host could not issue before these had ended
@@ -169,7 +172,7 @@ void Engine::account_end(std::uint32_t r, Ps end) {
     intervals_.clear();
     gathered_.clear();
     root_ = {};
-    std::array<std::uint32_t, kStreams> last{};
+    std::array<RecordAt, kStreams> last{};
     for (std::size_t s = 0; s < kStreams; ++s) {
         last[s] = rank.streams[s].last_record;
     }
@@ -185,11 +188,11 @@ void Engine::gather(const RankState& rank, const Root& root, std::uint16_t op, P
 }
 
 void Engine::gather_last(const RankState& rank,
-                         const std::array<std::uint32_t, kStreams>& records,
+                         const std::array<RecordAt, kStreams>& records,
                          Ps from) {
-    for (const std::uint32_t last : records) {
-        if (last != kNone32) {
-            gather_record(rank, last, record(rank, last).step, from);
+    for (const RecordAt last : records) {
+        if (last.index != kNone32) {
+            gather_record(rank, last.index, last.step, from);
         }
     }
 }

@@ -161,9 +161,7 @@ class Engine {
     void gather_local(
         const RankState& rank, std::uint32_t node, std::uint16_t op, std::uint32_t step, Ps from);
     void gather_record(const RankState& rank, std::uint32_t record, std::uint32_t step, Ps from);
-    void gather_last(const RankState& rank,
-                     const std::array<std::uint32_t, kStreams>& records,
-                     Ps from);
+    void gather_last(const RankState& rank, const std::array<RecordAt, kStreams>& records, Ps from);
     // Splits [from, to] among the labels by intervals_; what no interval explains is host, or idle.
     void attribute(RankState& rank, Ps from, Ps to, bool rest_is_idle);
     void attribute_instant(RankState& rank, Ps from, Ps to, bool rest_is_idle);

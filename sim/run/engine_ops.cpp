@@ -21,13 +21,20 @@ void Engine::advance(std::uint32_t r, Stream s) {
         if (rank.drains_done != stream.step * rank.program->drains.size() + node.drains) {
             return;  // the host has not come past a drain
         }
-        if (s == Stream::Tp && at_one_go(rank, code_.pieces[node.piece])) {
+        const Piece& piece = code_.pieces[node.piece];
+        if (s == Stream::Tp && at_one_go(rank, piece)) {
             // The tp ops of such a piece are played with the piece.
-            if (rank.running.node == stream.node && rank.running.step == stream.step &&
-                !rank.running.tp_ready) {
-                tp_is_ready(r);
+            if (rank.running.node == stream.node && rank.running.step == stream.step) {
+                if (!rank.running.tp_ready) {
+                    tp_is_ready(r);
+                }
+                return;
             }
-            return;
+            if (!piece.leading_tp) {
+                return;
+            }
+        } else if (piece.leading_tp && at_one_go(rank, piece)) {
+            return;  // it is entered when its first tp op is ready
         }
         const Ps ready = ready_at(r, s);
         if (ready == kNever) {
@@ -96,10 +103,11 @@ void Engine::start_op(std::uint32_t r, Stream s) {
     RankState& rank = ranks_[r];
     StreamState& stream = rank.streams[index_of(s)];
     const Piece& piece = piece_of(rank, stream.node);
-    if (s == Stream::Compute) {
-        account_before(r, stream);
+    const bool at_once = at_one_go(rank, piece);
+    if (s == Stream::Compute || at_once) {
+        account_before(r, rank.streams[index_of(Stream::Compute)]);
     }
-    if (at_one_go(rank, piece)) {
+    if (at_once) {
         enter_piece(r);
         return;
     }
@@ -219,8 +227,7 @@ void Engine::op_done(std::uint32_t r, Stream s, const Span& span) {
         const std::uint32_t index = node.records + op.record;
         streams = static_cast<std::uint16_t>(streams | rank.program->waiters[index]);
         record(rank, index) = {span, stream.step};
-        stream.last_record = index;
-        stream.last_record_step = stream.step;
+        stream.last_record = {index, stream.step};
     }
     if (rank.in_timeline && measured(rank, stream.step)) {
         timeline_.push_back({r, stream.node, stream.op, span.start, span.end});
@@ -470,7 +477,7 @@ void Engine::release(std::uint32_t r, std::int32_t blocks, Ps start) {
 // Pieces in progress see the change: kernels that start from now on may take another time.
 void Engine::log_residency(RankState& rank, std::uint32_t r, std::int32_t level_before) {
     RunningPiece& running = rank.running;
-    if (running.node == kNone32) {
+    if (running.node == kNone32 || (running.evaluated && running.exit <= now_)) {
         return;
     }
     const LogEntry entry{now_, level_at_now(rank), rank.blocks, rank.active};

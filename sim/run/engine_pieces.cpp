@@ -15,6 +15,9 @@ namespace memwall {
 void Engine::enter_piece(std::uint32_t r) {
     RankState& rank = ranks_[r];
     StreamState& compute = rank.streams[static_cast<std::size_t>(Stream::Compute)];
+    StreamState& tp = rank.streams[static_cast<std::size_t>(Stream::Tp)];
+    MW_CHECK(!compute.busy && compute.free_at <= now_,
+             "a piece is entered before the compute stream is free");
     compute.busy = true;
     compute.joined = now_;
     RunningPiece& running = rank.running;
@@ -27,9 +30,15 @@ void Engine::enter_piece(std::uint32_t r) {
     running.host = host_start(rank, node_of(rank, running.node), running.step);
     rank.log.clear();
     rank.log.push_back({now_, level_at_now(rank), rank.blocks, rank.active});
-    if (piece_of(rank, running.node).first_tp == kNone16) {
+    const Piece& piece = piece_of(rank, running.node);
+    if (piece.first_tp == kNone16) {
         running.tp_ready = true;
         evaluate(r);
+    } else if (piece.leading_tp) {
+        MW_CHECK(tp.node == compute.node && tp.step == compute.step,
+                 "a piece is entered by one stream");
+        tp.free_at = now_;  // its first op is ready now, not when the stream became free
+        tp_is_ready(r);
     } else {
         touch(r, bit(Stream::Tp));
     }

@@ -26,6 +26,12 @@ struct Record {
         kNone32;  // the step it is of; a later step than asked for means: ended long ago
 };
 
+// A record of a rank in one step.
+struct RecordAt {
+    std::uint32_t index = kNone32;
+    std::uint32_t step = 0;
+};
+
 struct StreamState {
     Ps free_at = 0;              // end of the op before, known, perhaps in the future
     Ps wake_at = kNever;         // of the wake event that is pending
@@ -36,8 +42,7 @@ struct StreamState {
     std::uint32_t node = kNone32;  // of the next op; kNone32 = none left
     std::uint32_t left = 0;        // transfers of the exchange in progress
     std::uint32_t finish_step = 0;
-    std::uint32_t last_record = kNone32;
-    std::uint32_t last_record_step = 0;
+    RecordAt last_record;
     std::uint16_t op = 0;
     bool busy = false;  // an op is in progress and its end is not known
 };
@@ -114,8 +119,7 @@ struct RankState {
     std::uint32_t drains_done = 0;  // over all steps
     Ps host_base = 0;               // host time of the last drain, or of the start
     Ps drain_end = kNever;
-    std::array<std::uint32_t, kStreams>
-        drain_records{};  // last record of each stream at the last drain
+    std::array<RecordAt, kStreams> drain_records{};  // last of each stream at the last drain
     Ps host_wake_at = kNever;
     std::uint16_t unseen = 0;  // streams whose next op may have become ready, as bits
     bool touched = false;

@@ -1,5 +1,7 @@
 // The plain engine plays every op of every rank as an event. Pieces played at one go, and classes of ranks played as one,
 // must give the same picoseconds.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "sim/run/engine.h"
@@ -58,6 +60,7 @@ TEST_CASE("coalesced, folded and plain runs of random programs are equal to the 
     std::uint64_t coalesced_events = 0;
     std::size_t ranks = 0;
     std::size_t classes = 0;
+    std::size_t leading = 0;
     for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
         CAPTURE(seed);
         const SyntheticCase c = random_case(seed);
@@ -78,10 +81,14 @@ TEST_CASE("coalesced, folded and plain runs of random programs are equal to the 
         CHECK(reference.link_bytes == a.link_bytes);
         plain_events += reference.events;
         coalesced_events += a.events;
+        const auto& pieces = both.bound.code.pieces;
+        leading += static_cast<std::size_t>(std::count_if(
+            pieces.begin(), pieces.end(), [](const Piece& p) { return p.leading_tp; }));
         ranks += plain.bound.ranks.size();
         classes += folded.bound.ranks.size();
     }
     // The cases are not all of one kind: a third of the events is saved, and half of the ranks.
     CHECK(coalesced_events * 3 < plain_events * 2);
     CHECK(classes * 2 < ranks);
+    CHECK(leading > 100);
 }

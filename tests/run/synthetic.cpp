@@ -97,9 +97,13 @@ class Generator {
         const auto ops = dice_.range(1, 9);
         const std::uint16_t in = backward ? kRecvBackward : kRecvForward;
         bool first = true;
-        if (dice_.chance(15)) {
+        if (dice_.chance(35)) {  // leading collectives, mostly behind all compute ops before them
             Op o = op(OpKind::Collective, Stream::Tp, Category::TpComm, 1);
             wait(o, in);
+            if (dice_.chance(80)) {
+                wait(o, kForwardOut);
+                wait(o, kBackwardOut);
+            }
             o.records = slot;
             pending.push_back(slot++);
             s.ops.push_back(o);
@@ -287,6 +291,7 @@ class Generator {
         Op optimizer = op(OpKind::Compute, Stream::Compute, Category::Optimizer, 0);
         wait(optimizer, kReduced);
         wait(optimizer, kReduced + 1);
+        optimizer.records = dice_.chance(70) ? kForwardOut : kNoSlot;
         add_op(optimizer);
         if (dice_.chance(30)) {
             Op gather = op(OpKind::Collective, Stream::Gather, Category::FsdpGather, 2);
