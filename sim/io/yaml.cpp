@@ -148,6 +148,10 @@ class TreeBuilder : public YAML::EventHandler {
              fmt::format("nested more than {} levels deep", limits_.depth));
     }
 
+    [[noreturn]] void fail_keys(Place where) {
+        fail("E0109", std::move(where), fmt::format("more than {} keys in one map", limits_.keys));
+    }
+
     void count(std::size_t nodes, const Place& where) {
         nodes_ += nodes;
         if (nodes_ > limits_.nodes) {
@@ -192,6 +196,9 @@ class TreeBuilder : public YAML::EventHandler {
         stack_.pop_back();
         refuse_duplicates(done.node);
         merge_all(done.node, done.merges);
+        if (done.node.entries.size() > limits_.keys) {
+            fail_keys(done.node.place);
+        }
         remember(done.anchor, done.node, nodes_ - done.nodes_before + 1, done.height);
         place_in_parent(std::move(done.node), done.height);
     }
@@ -246,6 +253,9 @@ class TreeBuilder : public YAML::EventHandler {
         if (map.key == "<<") {
             take_merge(map, std::move(node));
             return;
+        }
+        if (map.node.entries.size() >= limits_.keys) {
+            fail_keys(map.key_place);
         }
         map.node.entries.push_back({std::move(map.key), std::move(map.key_place), std::move(node)});
     }

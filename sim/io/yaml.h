@@ -15,6 +15,7 @@ struct YamlLimits {
     std::size_t bytes = std::size_t{16} << 20;
     std::size_t depth = 64;
     std::size_t nodes = 1'000'000;  // after alias expansion
+    std::size_t keys = 1000;        // of one map
 };
 
 // `label` is what places name as their file. nullopt: at least one error was added.

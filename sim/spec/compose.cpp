@@ -260,6 +260,12 @@ class Composer {
             merge(root, change.value);
             return;
         }
+        constexpr auto kDepth = 64;
+        if (std::count(change.path.begin(), change.path.end(), '.') >= kDepth) {
+            diagnostics_.error(
+                "E0108", change.place, fmt::format("an override of more than {} levels", kDepth));
+            return;
+        }
         DocNode* map = open_path(root, change.path, change.place);
         if (map == nullptr || map->kind == DocNode::Kind::Sequence) {
             diagnostics_

@@ -11,7 +11,8 @@ namespace {
 
 bool read_whole(std::string_view text, int& value) {
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return failed == std::errc() && end == text.data() + text.size() && value >= 0;
+    return failed == std::errc() && end == text.data() + text.size() && value >= 0 &&
+           value <= 1'000'000'000;
 }
 
 // `64..71`, or `0` for a range of one.

@@ -1,5 +1,6 @@
 // Where jobs sit on the machine, and what refers to ranks: nodes, background jobs, events, ranks of a trace.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -130,7 +131,7 @@ void check_rank_order(const Plan& plan, const DocNode& composed, Diagnostics& di
 void check_events(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics) {
     const std::int64_t world = world_of(plan);
     const Place list = place_at(composed, "machine.events");
-    std::vector<int> ranks;
+    std::set<int> ranks;
     for (const Straggler& straggler : plan.machine.stragglers) {
         if (straggler.rank >= world) {
             Diagnostic& error = diagnostics.error(
@@ -141,13 +142,12 @@ void check_events(const Plan& plan, const DocNode& composed, Diagnostics& diagno
                 {place_at(composed, "machine.nodes"), "the number of nodes is given here"});
             error.hint = fmt::format("ranks count from 0 to {}", world - 1);
         }
-        if (std::find(ranks.begin(), ranks.end(), straggler.rank) != ranks.end()) {
+        if (!ranks.insert(straggler.rank).second) {
             diagnostics
                 .error(
                     "E0329", list, fmt::format("straggler rank {} is given twice", straggler.rank))
                 .hint = "keep one of the two";
         }
-        ranks.push_back(straggler.rank);
         if (straggler.slower >= 1) {
             diagnostics
                 .warning(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/spec/value.h"
 
@@ -210,19 +211,21 @@ void DocReader::finish() {
 }
 
 void DocReader::report_unknown(const Level& level) {
+    constexpr int kReported = 20;  // of one map; a file of another kind has hundreds
+    const std::string where = level.path.empty() ? subject_ : "'" + level.path + "'";
+    int reported = 0;
     for (const DocEntry& entry : level.node->entries) {
         if (std::find(level.known.begin(), level.known.end(), entry.key) != level.known.end()) {
             continue;
         }
-        const std::string where = level.path.empty() ? subject_ : "'" + level.path + "'";
+        if (reported == kReported) {
+            return;
+        }
+        ++reported;
         Diagnostic& error = diagnostics_.error(
             "E0201", entry.place, fmt::format("key '{}' is not known in {}", entry.key, where));
         const std::string_view near = nearest(entry.key, level.known);
-        std::string known;
-        for (const std::string_view key : level.known) {
-            known += (known.empty() ? "" : ", ") + std::string(key);
-        }
-        error.hint = near.empty() ? fmt::format("known keys: {}", known)
+        error.hint = near.empty() ? fmt::format("known keys: {}", fmt::join(level.known, ", "))
                                   : fmt::format("did you mean '{}'?", near);
     }
 }

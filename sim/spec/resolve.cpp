@@ -44,6 +44,8 @@ bool check_machine_sizes(const Plan& plan, const DocNode& composed, Diagnostics&
     limit(
         "machine.cluster.node.nodes_per_nvlink_domain", cluster.node.nodes_per_nvlink_domain, 4096);
     limit("machine.cluster.nodes_max", cluster.nodes_max, 1 << 20);
+    limit("run.steps", plan.run.steps, 1000);
+    limit("background", static_cast<std::int64_t>(plan.jobs.size()) - 1, 1000);
     for (const Job& job : plan.jobs) {
         limit("machine.nodes", std::int64_t{job.first_node} + job.nodes, 1 << 20);
     }

@@ -48,6 +48,18 @@ ValueProblem check_range(double number, const std::string& text, Rules rules) {
                                             fmt::format("it must be {}", wanted)};
 }
 
+// Rates below 1 MB/s or 1 MFLOP/s, and times above an hour, lead to steps beyond what the clock can count.
+template <class T>
+const char* beyond_clock(T value) {
+    if constexpr (std::is_same_v<T, Bandwidth> || std::is_same_v<T, FlopRate>) {
+        return value.value > 0 && value.value < 1e6 ? "0, or at least 1 MB/s or 1 MFLOPS" : nullptr;
+    } else if constexpr (std::is_same_v<T, Duration>) {
+        return value > std::chrono::hours(1) ? "at most an hour" : nullptr;
+    } else {
+        return nullptr;
+    }
+}
+
 template <class T>
 ValueProblem read_parsed(T& value, const std::string& text, bool quoted, Rules rules) {
     Parsed<T> parsed = parse<T>(text);
@@ -58,6 +70,10 @@ ValueProblem read_parsed(T& value, const std::string& text, bool quoted, Rules r
         return {"E0203",
                 fmt::format("'{}' in quotes is text", text),
                 fmt::format("write {} without quotes", text)};
+    }
+    if (const char* wanted = beyond_clock(*parsed)) {
+        return {
+            "E0206", fmt::format("{} is out of range", text), fmt::format("it must be {}", wanted)};
     }
     ValueProblem problem = check_range(as_number(*parsed), text, rules);
     if (problem.code.empty()) {

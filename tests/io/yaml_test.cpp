@@ -96,7 +96,7 @@ TEST_CASE("a duplicate key is an error that names both places") {
 
 TEST_CASE("every duplicate is reported, in maps of any size") {
     std::string text;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 950; ++i) {
         text += "key" + std::to_string(i) + ": 1\n";
     }
     const Outcome outcome = read(text + "key7: 2\nkey900: 3\n");
@@ -186,6 +186,16 @@ TEST_CASE("an alias bomb ends at the limit of values, in time and memory") {
         text += "]\n";
     }
     CHECK(read(text).first_code() == "E0109");
+}
+
+TEST_CASE("a map of more keys than any format has is refused") {
+    std::string text;
+    for (int i = 0; i <= 1000; ++i) {
+        text += "k" + std::to_string(i) + ": 1\n";
+    }
+    const Outcome outcome = read(text);
+    CHECK(outcome.first_code() == "E0109");
+    CHECK(outcome.line() == 1001);
 }
 
 TEST_CASE("a file above the size limit is refused before it is read") {
