@@ -34,8 +34,12 @@ std::string directory_of(const std::string& path) {
 
 // Without "./" and "x/../", as a person would write it.
 std::string join(const std::string& directory, const std::string& name) {
-    const std::filesystem::path path = std::filesystem::path(directory) / name;
-    return path.lexically_normal().generic_string();
+    std::string path =
+        (std::filesystem::path(directory) / name).lexically_normal().generic_string();
+    if (path.size() > 1 && path.ends_with('/')) {
+        path.pop_back();
+    }
+    return path;
 }
 
 std::string stem_of(const std::string& name) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/io/trace_split.h"
 #include "sim/io/yaml.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/fields_work.h"
@@ -104,6 +105,18 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
         return std::nullopt;
     }
     resolve(loaded.plan, loaded.composed, loaded.derivations, diagnostics);
+    if (diagnostics.errors() != errors_before) {
+        return std::nullopt;
+    }
+    for (std::size_t j = 0; j < loaded.traces.size(); ++j) {
+        if (loaded.traces[j]) {
+            const JobCheck check{loaded.plan.jobs[j],
+                                 loaded.plan.machine,
+                                 document_of(loaded.composed, j),
+                                 diagnostics};
+            check_trace_split(*loaded.traces[j], check);
+        }
+    }
     if (diagnostics.errors() != errors_before) {
         return std::nullopt;
     }

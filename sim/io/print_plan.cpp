@@ -145,8 +145,39 @@ DocNode plan_document(const Loaded& loaded) {
     return write_document(plan, &loaded.composed, loaded.derivations);
 }
 
+namespace {
+
+// What the simulation works with and no key holds.
+std::string derived_lines(const Plan& plan) {
+    std::string text;
+    for (const Job& job : plan.jobs) {
+        text += fmt::format("# {}: {} GPUs, {} micro-batches of {} tokens",
+                            job.name.empty() ? "background" : job.name,
+                            job.degrees.world(),
+                            job.micro_batches,
+                            job.batch.micro * job.sequence);
+        if (job.padded_vocabulary > 0) {
+            text += fmt::format(", vocabulary padded to {}", job.padded_vocabulary);
+        }
+        if (job.degrees.pp > 1) {
+            text += "\n#   layers of the chunks of each stage:";
+            for (const std::vector<ChunkLayout>& stage : job.stages) {
+                text += " ";
+                for (std::size_t c = 0; c < stage.size(); ++c) {
+                    text += fmt::format("{}{}", c == 0 ? "" : "+", stage[c].layers);
+                }
+            }
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+}  // namespace
+
 std::string print_plan(const Loaded& loaded, const PrintOptions& options) {
-    return print_yaml(plan_document(loaded), options.origins);
+    const std::string text = print_yaml(plan_document(loaded), options.origins);
+    return options.origins ? text + derived_lines(loaded.plan) : text;
 }
 
 }  // namespace memwall

@@ -168,7 +168,7 @@ void describe_workload(Fields& f, Job& job) {
         f.leaf("sequence", job.sequence, kNonNegative);
     } else {
         f.map("model", job.model, kRequired);
-        f.leaf("sequence", job.sequence, kRequired | kPositive);
+        f.leaf("sequence", job.sequence, kPositive);  // required: resolve(), which knows the model
     }
     f.leaf("attention_flops", job.attention_flops);
     f.leave();

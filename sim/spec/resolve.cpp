@@ -153,6 +153,13 @@ void resolve_degrees(JobPart& part, const JobCheck& check) {
     }
 }
 
+void require_sequence(const JobCheck& check) {
+    if (check.job.sequence == 0) {
+        check.error("E0202", "workload", "key 'sequence' is missing in 'workload'").hint =
+            "the tokens of a sequence, such as `sequence: 4096`";
+    }
+}
+
 void check_positions(const JobCheck& check) {
     const Model& model = check.job.model;
     if (model.position == PositionKind::Learned && model.positions > 0 &&
@@ -204,6 +211,7 @@ void resolve_job(JobPart& part, const Machine& machine, Diagnostics& diagnostics
     }
     const bool trace = !part.job.trace_file.empty();
     if (!trace) {
+        require_sequence(check);
         const Model model = part.job.model;
         const DocNode* document = part.document.at("workload.model");
         complete_model(

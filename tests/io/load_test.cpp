@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "sim/io/print_plan.h"
+#include "sim/io/trace_file.h"
+#include "sim/model/build.h"
 
 using namespace memwall;
 
@@ -315,4 +317,68 @@ TEST_CASE("a printed plan says where each value came from") {
     CHECK(line_with("  vpp: 1").ends_with("# default"));
     CHECK(line_with("    loss: unfused").ends_with("# stack"));
     CHECK(line_with("    nodes_max: 64").ends_with("# topologies/clusters/c.yaml:5"));
+}
+
+TEST_CASE("a trace stands in place of a model and gives its layers and sequence to the plan") {
+    MemoryFiles files = small_world();
+    const Job job = load_good(files).plan.jobs[0];
+    const WorkloadTrace trace = build_trace(
+        job.model,
+        job.stack,
+        {.micro_batch = 2, .sequence = 1024, .padded_vocabulary = job.padded_vocabulary});
+    files.texts["scenarios/t.yaml"] = write_trace(trace, TraceFormat::Yaml);
+    std::string& text = files.texts["scenarios/a.yaml"];
+    text.replace(text.find("{model: m, sequence: 1024}"), 26, "{model: t.yaml}");
+
+    const Loaded loaded = load_good(files);
+    REQUIRE(loaded.traces.size() == 1);
+    REQUIRE(loaded.traces[0]);
+    CHECK(loaded.plan.jobs[0].trace_file == "scenarios/t.yaml");
+    CHECK(loaded.plan.jobs[0].sequence == 1024);
+    CHECK(loaded.plan.jobs[0].stages[1][0].layers == 2);
+    CHECK(loaded.plan.jobs[0].micro_batches == 8);
+
+    files.texts["again.yaml"] = print_plan(loaded);
+    CHECK(print_plan(load_good(files, {}, "again.yaml"), {.origins = false}) ==
+          print_plan(loaded, {.origins = false}));
+}
+
+TEST_CASE("a scenario that contradicts its trace is refused") {
+    MemoryFiles files = small_world();
+    const Job job = load_good(files).plan.jobs[0];
+    files.texts["scenarios/t.yaml"] = write_trace(
+        build_trace(
+            job.model,
+            job.stack,
+            {.micro_batch = 2, .sequence = 1024, .padded_vocabulary = job.padded_vocabulary}),
+        TraceFormat::Json);
+    std::string& text = files.texts["scenarios/a.yaml"];
+    text.replace(text.find("{model: m, sequence: 1024}"), 26, "{model: t.yaml}");
+    CHECK(first_error(files, {"batch.micro=4"}).code == "E0337");
+    CHECK(first_error(files, {"workload.sequence=512"}).code == "E0337");
+    CHECK(
+        first_error(files, {"parallel.pp=3", "parallel.tp=1", "machine.nodes=3", "batch.global=96"})
+            .code == "E0330");
+    const Diagnostic split = first_error(
+        files, {"parallel.tp=3", "parallel.pp=1", "machine.nodes=3", "batch.global=96"});
+    CHECK(split.code == "E0337");
+    CHECK(split.text.find("tp 3 does not divide") == 0);
+    files.texts.erase("scenarios/t.yaml");
+    CHECK(first_error(files, {}).code == "E0101");
+}
+
+TEST_CASE("a config.json, or the folder that holds it, stands in place of a model") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/llama/config.json"] =
+        R"({"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 4,)"
+        R"( "intermediate_size": 4096, "vocab_size": 32000, "tie_word_embeddings": false, "max_position_embeddings": 4096})";
+    for (const char* reference : {"llama/config.json", "llama/"}) {
+        CAPTURE(reference);
+        const Model model = load_good(files, {std::string("workload.model=scenarios/") + reference})
+                                .plan.jobs[0]
+                                .model;
+        CHECK(model.kv_heads == 4);
+        CHECK(model.gated);
+        CHECK(model.vocabulary == 32000);
+    }
 }
