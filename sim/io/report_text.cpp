@@ -200,7 +200,8 @@ std::string assumptions(const Report& r, const TextStyle& style) {
         text += style.bold("What this rests on") + "\n";
     }
     for (const Assumption& a : r.assumptions) {
-        text += fmt::format("  {:<26} {}\n", a.what, wrapped(a.source, style.width, 29));
+        text += "  " + wrapped(a.what, style.width, 2) + "\n      " +
+                style.dim(wrapped(a.source, style.width, 6)) + "\n";
     }
     return text;
 }

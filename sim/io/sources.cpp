@@ -1,5 +1,6 @@
 #include "sim/io/sources.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -40,6 +41,21 @@ bool of_another_dtype(std::string_view path, Dtype used) {
     return false;
 }
 
+// Constants of one part with one citation share a line.
+void add(std::vector<Assumption>& all,
+         std::string_view part,
+         std::string_view path,
+         const std::string& citation) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Assumption& a) {
+        return a.source == citation && a.what.starts_with(part);
+    });
+    if (same != all.end()) {
+        same->what += ", " + std::string(path);
+    } else {
+        all.push_back({std::string(part) + " " + std::string(path), citation});
+    }
+}
+
 }  // namespace
 
 std::vector<Assumption> assumptions(const Plan& plan, const Provenance& provenance) {
@@ -55,7 +71,7 @@ std::vector<Assumption> assumptions(const Plan& plan, const Provenance& provenan
             const bool elsewhere = subtree.shown == "cluster" &&
                                    (rest.starts_with("node.") || rest.starts_with("fabric."));
             if (!deeper && !elsewhere) {
-                all.push_back({std::string(subtree.shown) + " " + std::string(rest), citation});
+                add(all, subtree.shown, rest, citation);
             }
         }
     }
