@@ -564,11 +564,15 @@ class JobCompiler {
         std::vector<std::uint16_t>& list = linked_[p];
         if (list.empty()) {
             const Piece& piece = code_.pieces[p];
-            for (std::uint32_t i = piece.ops_begin; i < piece.ops_end; ++i) {
+            std::vector<bool> recorded(set_.slots);  // by a later op of the piece
+            for (std::uint32_t i = piece.ops_end; i-- > piece.ops_begin;) {
                 const CodeOp& op = code_.ops[i];
                 const Source& source = body.ops[op.source];
-                bool is_linked = op.before == kNone16 || op.record != kNone16 ||
-                                 (source.op->records != kNoSlot && asked_for_[source.op->records]);
+                bool is_linked = op.before == kNone16 || op.record != kNone16;
+                if (const std::uint16_t slot = source.op->records; slot != kNoSlot) {
+                    is_linked = is_linked || (asked_for_[slot] && !recorded[slot]);
+                    recorded[slot] = true;
+                }
                 for (std::size_t w = 0; w < kWaits; ++w) {
                     is_linked =
                         is_linked || (source.op->waits[w] != kNoSlot && !is_local(body, source, w));
@@ -577,6 +581,7 @@ class JobCompiler {
                     list.push_back(static_cast<std::uint16_t>(i - piece.ops_begin));
                 }
             }
+            std::reverse(list.begin(), list.end());
         }
         return list;
     }
@@ -593,7 +598,10 @@ class JobCompiler {
             stream_record;  // the last op of each stream that has a record
         stream_record.fill(kNone32);
         std::vector<OpenWait> open;
-        out.nodes.reserve(program.items.size());
+        out.nodes.reserve(program.items.size() + 16);
+        out.waits.reserve(2 * program.items.size());
+        out.records.reserve(2 * program.items.size());
+        out.transfers.reserve(program.items.size());
         for (std::size_t k = 0; k < program.items.size(); ++k) {
             const Item& item = program.items[k];
             std::uint32_t b = body_of_item(item);

@@ -82,15 +82,19 @@ void Engine::apply(const Event& event) {
             finish_step(r, ranks_[r].streams[s].finish_step, now_);
         }
         break;
-    case Kind::Wake:
+    case Kind::Wake: {
+        RankState& rank = ranks_[r];
         if (s == kStreams) {
-            ranks_[r].host_wake_at =
-                ranks_[r].host_wake_at == now_ ? kNever : ranks_[r].host_wake_at;
-        } else if (ranks_[r].streams[s].wake_at == now_) {
-            ranks_[r].streams[s].wake_at = kNever;
+            rank.host_wake_at = rank.host_wake_at == now_ ? kNever : rank.host_wake_at;
+            touch(r, 0);
+        } else if (rank.streams[s].wake_at == now_) {
+            const std::uint16_t stream = bit(static_cast<Stream>(s));
+            rank.streams[s].wake_at = kNever;
+            rank.due = static_cast<std::uint16_t>(rank.due | stream);
+            touch(r, stream);
         }
-        touch(r, s == kStreams ? std::uint16_t{0} : bit(static_cast<Stream>(s)));
         break;
+    }
     }
 }
 

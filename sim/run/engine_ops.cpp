@@ -36,18 +36,23 @@ void Engine::advance(std::uint32_t r, Stream s) {
         } else if (piece.leading_tp && at_one_go(rank, piece)) {
             return;  // it is entered when its first tp op is ready
         }
-        const Ps ready = ready_at(r, s);
-        if (ready == kNever) {
-            return;
-        }
-        if (ready > now_) {
-            if (stream.wake_at != ready) {
-                stream.wake_at = ready;
-                schedule(ready, Kind::Wake, subject_of(r, static_cast<std::uint32_t>(s)));
+        // A pending wake is moved whenever something that the op needs moves: when it comes, the op is ready.
+        if ((rank.due & bit(s)) != 0) {
+            rank.due = static_cast<std::uint16_t>(rank.due & ~bit(s));
+        } else {
+            const Ps ready = ready_at(r, s);
+            if (ready == kNever) {
+                return;
             }
-            return;
+            if (ready > now_) {
+                if (stream.wake_at != ready) {
+                    stream.wake_at = ready;
+                    schedule(ready, Kind::Wake, subject_of(r, static_cast<std::uint32_t>(s)));
+                }
+                return;
+            }
+            MW_CHECK(ready == now_, "an op is started after the instant at which it was ready");
         }
-        MW_CHECK(ready == now_, "an op is started after the instant at which it was ready");
         start_op(r, s);
     }
 }
@@ -314,13 +319,19 @@ bool Engine::try_drain(std::uint32_t r) {
         return false;
     }
     const DrainPoint& drain = drains[index];
+    const auto is_past = [&](const StreamState& stream) {
+        return !stream.busy && (stream.node == kNone32 || stream.step > step ||
+                                (stream.step == step && stream.node >= drain.node));
+    };
+    if (!is_past(rank.streams[index_of(rank.before_drain)])) {
+        return false;
+    }
     Ps end =
         rank.host_base + drain.host + (index == 0 && step > 0 ? rank.program->host_after_drain : 0);
     for (const Stream s : rank.program->streams) {
         const StreamState& stream = rank.streams[index_of(s)];
-        const bool past = stream.node == kNone32 || stream.step > step ||
-                          (stream.step == step && stream.node >= drain.node);
-        if (!past || stream.busy) {
+        if (!is_past(stream)) {
+            rank.before_drain = s;
             return false;
         }
         end = std::max(end, stream.free_at);
