@@ -12,8 +12,7 @@ namespace {
 constexpr int kExponentLimit = 10000;
 
 // 128 bits hold the product of 19 digits and any 64-bit scale.
-__extension__ typedef unsigned __int128
-    Wide;  // NOLINT(modernize-use-using): __extension__ needs it
+__extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using)
 
 bool is_digit(char c) {
     return c >= '0' && c <= '9';

@@ -71,7 +71,7 @@ Parsed<Number> read_number(std::string_view text, std::string_view what, std::st
         return refuse(fmt::format("{} is not {}", shown(text), what), say);
     }
     if (decimal->leading_zeros) {
-        const std::size_t sign = text.find_first_of("0");
+        const std::size_t sign = text.find_first_of('0');
         const std::size_t digit = std::min(text.find_first_not_of('0', sign), text.size());
         const bool bare = digit == text.size() || text[digit] < '1' || text[digit] > '9';
         return refuse(

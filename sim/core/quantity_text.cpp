@@ -49,6 +49,7 @@ std::string significant(double value, int digits) {
     const char* first = text.data() + at + (text[at + 1] == '+' ? 2 : 1);
     std::from_chars(first, written.ptr, exponent);
     double rounded = 0;
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): ends at written.ptr
     std::from_chars(text.data(), written.ptr, rounded);
     return trimmed(fixed(rounded, std::clamp(digits - 1 - exponent, 0, 300)));
 }
@@ -140,7 +141,9 @@ std::string shortest_rate(double value, std::string_view base) {
         } else {
             number.insert(before, ".");
         }
-        number = sign + number + std::string(kDecimalPrefixes[p]) + std::string(base);
+        number.insert(0, sign);
+        number += kDecimalPrefixes[p];
+        number += base;
         if (number.size() <= best.size()) {
             best = std::move(number);
         }

@@ -12,11 +12,13 @@ using Duration = std::chrono::duration<std::int64_t, std::pico>;  // up to 106 d
 
 // The simulated clock: starts at 0 when the first step starts.
 struct SimClock {
+    // NOLINTBEGIN(readability-identifier-naming): names that std::chrono asks of a clock
     using rep = std::int64_t;
     using period = std::pico;
     using duration = Duration;
     using time_point = std::chrono::time_point<SimClock, Duration>;
     static constexpr bool is_steady = true;
+    // NOLINTEND(readability-identifier-naming)
 };
 using Time = SimClock::time_point;
 

@@ -383,7 +383,7 @@ std::string stem_of(const std::string& file) {
 
 // Downloads are all called config.json: the folder tells them apart.
 std::string model_name(const Config& c) {
-    const std::string stem = stem_of(c.place().file);
+    std::string stem = stem_of(c.place().file);
     if (stem != "config") {
         return stem;
     }

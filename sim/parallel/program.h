@@ -30,23 +30,32 @@ enum class Stream : std::uint8_t {
     PpRecvPrev,
     PpSendPrev,
     PpRecvNext,
-    Copy,        // host <-> device
-    Replicate,   // HSDP: all-reduce of a gradient shard over its replicas (a process group of its own)
+    Copy,       // host <-> device
+    Replicate,  // HSDP: all-reduce of a gradient shard over its replicas (a process group of its own)
 };
 inline constexpr int kStreams = 12;
 
 enum class OpKind : std::uint8_t {
     Compute,     // a kernel; work = index into ProgramSet::kernels
     Collective,  // work = index into ProgramSet::collectives
-    Exchange,    // work = index into ProgramSet::exchanges; ends when all of its transfers have ended
-    HostWork,    // host time only
-    Drain,       // the host waits for all streams of its rank
+    Exchange,  // work = index into ProgramSet::exchanges; ends when all of its transfers have ended
+    HostWork,  // host time only
+    Drain,     // the host waits for all streams of its rank
 };
 
 // Which label of the breakdown a kernel counts as, and which kind of exposed communication a transfer is.
 enum class Category : std::uint8_t {
-    Compute, Recompute, Optimizer,                                       // kernels
-    TpComm, PpComm, DpComm, CpComm, EpComm, FsdpGather, FsdpReduce, OffloadCopy,  // transfers
+    Compute,
+    Recompute,
+    Optimizer,  // kernels
+    TpComm,
+    PpComm,
+    DpComm,
+    CpComm,
+    EpComm,
+    FsdpGather,
+    FsdpReduce,
+    OffloadCopy,  // transfers
     None,
 };
 inline constexpr int kCategories = 12;
@@ -62,13 +71,14 @@ struct Op {
     Duration host{};
     std::array<std::uint16_t, kWaits> waits = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
     std::uint16_t records = kNoSlot;
-    std::uint32_t label = 0;  // index into ProgramSet::labels, such as "L3 qkv": the layer counts from 0 within its chunk
+    std::uint32_t label =
+        0;  // index into ProgramSet::labels, such as "L3 qkv": the layer counts from 0 within its chunk
 };
 
 // Memory moves in issue order. `tensor` pairs an allocation with its free; an instance is (tensor, micro-batch, chunk).
 struct MemoryEvent {
     TensorClass memory = TensorClass::Activations;
-    std::int64_t bytes = 0;     // > 0 allocates, < 0 frees
+    std::int64_t bytes = 0;  // > 0 allocates, < 0 frees
     std::uint32_t tensor = 0;
     // Within its segment: happens at the issue of this op, before it; ops.size() = after the issue of the last. Ascending.
     std::uint32_t before_op = 0;
@@ -85,19 +95,20 @@ struct Segment {
 
 struct Item {
     enum class Kind : std::uint8_t { Segment, Op } kind = Kind::Segment;
-    std::uint32_t index = 0;      // into segments or ops
+    std::uint32_t index = 0;  // into segments or ops
     std::int32_t micro_batch = -1;
     std::int16_t chunk = -1;
     bool backward = false;
-    std::uint32_t memory_begin = 0;  // Op items: [memory_begin, memory_end) of ProgramSet::memory, at its issue
+    std::uint32_t memory_begin =
+        0;  // Op items: [memory_begin, memory_end) of ProgramSet::memory, at its issue
     std::uint32_t memory_end = 0;
 };
 
 // One directed message. The k-th send of (src, dst, channel) meets the k-th receive of the same.
 struct PeerTransfer {
     bool send = true;
-    int stage = 0;              // of the peer; same tp, cp, dp coordinates
-    std::uint8_t channel = 0;   // 0 = activations, 1 = gradients
+    int stage = 0;             // of the peer; same tp, cp, dp coordinates
+    std::uint8_t channel = 0;  // 0 = activations, 1 = gradients
     Bytes bytes;
     auto operator<=>(const PeerTransfer&) const = default;
 };
@@ -117,14 +128,14 @@ struct Program {
 struct ProgramSet {
     std::vector<Program> programs;  // one per stage
     std::vector<Segment> segments;
-    std::vector<Op> ops;            // of Op items
-    std::vector<MemoryEvent> memory;  // of Op items
-    std::vector<Kernel> kernels;    // distinct
+    std::vector<Op> ops;                      // of Op items
+    std::vector<MemoryEvent> memory;          // of Op items
+    std::vector<Kernel> kernels;              // distinct
     std::vector<CollectiveCall> collectives;  // distinct
     std::vector<Exchange> exchanges;          // distinct
     std::vector<std::string> labels;
-    std::vector<std::string> tensors;         // names for MemoryEvent::tensor
-    std::uint16_t slots = 0;        // event slots per rank
+    std::vector<std::string> tensors;  // names for MemoryEvent::tensor
+    std::uint16_t slots = 0;           // event slots per rank
 };
 
 }  // namespace memwall

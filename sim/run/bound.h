@@ -50,7 +50,8 @@ struct BoundLink {
     std::uint32_t representative = 0;
     std::uint64_t multiplicity = 1;
     double capacity = 0;  // bytes per second, for the utilisation
-    std::uint32_t side = 0;  // tier and direction: links of different sides are never folded together
+    std::uint32_t side =
+        0;  // tier and direction: links of different sides are never folded together
 };
 
 struct Bound {

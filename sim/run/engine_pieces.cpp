@@ -192,6 +192,7 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
             ends_[i * k + m] = join;
             start = std::max(start, join);
         }
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a tp collective has a tp group
         const BoundTransfer& transfer = bound_.transfers[transfers[bound_.call_in_role[op.work]]];
         const Ps end = start + transfer.delay + transfer.flow;
         tp_spans_.push_back({start, end, transfer.blocks});

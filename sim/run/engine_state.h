@@ -121,7 +121,8 @@ struct RankState {
     Ps drain_end = kNever;
     std::array<RecordAt, kStreams> drain_records{};  // last of each stream at the last drain
     Ps host_wake_at = kNever;
-    Stream before_drain = Stream::Compute;  // a stream that had not come to the next drain when last looked at
+    Stream before_drain =
+        Stream::Compute;    // a stream that had not come to the next drain when last looked at
     std::uint16_t due = 0;  // streams whose next op is known to be ready at this instant, as bits
     std::uint16_t unseen = 0;  // streams whose next op may have become ready, as bits
     bool touched = false;

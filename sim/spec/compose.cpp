@@ -424,8 +424,8 @@ DocNode compose(const DocNode& document,
                 DocumentSource& source,
                 Diagnostics& diagnostics) {
     std::vector<Change> changes;
-    for (const Override& override_ : overrides) {
-        changes.push_back({override_.path, override_.place, override_.value, false});
+    for (const Override& forced : overrides) {
+        changes.push_back({forced.path, forced.place, forced.value, false});
     }
     return Composer(source, diagnostics).compose(kind, document, changes);
 }

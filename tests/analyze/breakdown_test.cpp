@@ -68,4 +68,6 @@ TEST_CASE("the busiest class is the one with the most kernel time of all kinds")
     CHECK(busiest_class({a, b}) == 1);
 }
 
-TEST_CASE("a split of no ranks is refused") { CHECK_THROWS_AS(breakdown_lines({}, Duration(1)), BugError); }
+TEST_CASE("a split of no ranks is refused") {
+    CHECK_THROWS_AS(breakdown_lines({}, Duration(1)), BugError);
+}

@@ -30,8 +30,9 @@ MemoryPeak peak(TensorClass largest, std::int64_t device) {
 }
 
 bool mentions(const FitVerdict& verdict, std::string_view word) {
-    return std::any_of(verdict.levers.begin(), verdict.levers.end(),
-                       [&](const std::string& lever) { return lever.find(word) != std::string::npos; });
+    return std::any_of(verdict.levers.begin(), verdict.levers.end(), [&](const std::string& lever) {
+        return lever.find(word) != std::string::npos;
+    });
 }
 
 }  // namespace
@@ -82,7 +83,8 @@ TEST_CASE("host memory of a node is a limit of its own") {
     plan.machine.cluster.node.host_memory = Bytes(79);
     RunResult result;
     result.memory = {peak(TensorClass::Parameters, 50)};
-    CHECK_FALSE(fit_verdict(plan, stage_memory(plan, result), Bytes(10)).fits);  // 8 ranks x 10 B > 79 B
+    CHECK_FALSE(
+        fit_verdict(plan, stage_memory(plan, result), Bytes(10)).fits);  // 8 ranks x 10 B > 79 B
     plan.machine.cluster.node.host_memory = Bytes(80);
     CHECK(fit_verdict(plan, stage_memory(plan, result), Bytes(10)).fits);
 }

@@ -7,7 +7,10 @@ using namespace memwall;
 namespace {
 
 // A GPT with f = 4h: P_matmul = 12 L h^2 + V h, A = L h.
-WorkloadTrace gpt(std::int64_t layers, std::int64_t hidden, std::int64_t vocabulary, std::int64_t sequence) {
+WorkloadTrace gpt(std::int64_t layers,
+                  std::int64_t hidden,
+                  std::int64_t vocabulary,
+                  std::int64_t sequence) {
     WorkloadTrace trace;
     trace.sequence = sequence;
     trace.matmul_parameters = 12 * layers * hidden * hidden + vocabulary * hidden;
@@ -38,7 +41,8 @@ TEST_CASE("model FLOPs of a GPT are 72 B s L h^2 (1 + s/6h + V/12Lh)") {
     Job job;
     job.batch.global = 1536;
     const double expected = 72 * B * s * L * h * h * (1 + s / (6 * h) + V / (12 * L * h));
-    CHECK(model_flops(job, gpt(96, 12288, 51200, 2048)).value == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(model_flops(job, gpt(96, 12288, 51200, 2048)).value ==
+          doctest::Approx(expected).epsilon(1e-12));
 }
 
 TEST_CASE("the causal convention counts half of the attention square") {
@@ -48,7 +52,8 @@ TEST_CASE("the causal convention counts half of the attention square") {
     causal.attention_flops = AttentionFlops::Causal;
     const WorkloadTrace trace = gpt(2, 64, 128, 32);
     const double attention = 12.0 * 2 * 64 * 32 * 32;  // 12 L h s per token, s tokens
-    CHECK(model_flops(full, trace).value - model_flops(causal, trace).value == doctest::Approx(attention / 2));
+    CHECK(model_flops(full, trace).value - model_flops(causal, trace).value ==
+          doctest::Approx(attention / 2));
 }
 
 TEST_CASE("recomputed FLOPs count each replay on each rank of the stage") {

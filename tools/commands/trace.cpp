@@ -27,7 +27,8 @@ int command_trace(Session& session) {
     if (format == "table") {
         print(trace_text(trace, session.out()));
     } else {
-        print(format == "yaml" ? write_trace(trace, TraceFormat::Yaml) : write_trace(trace, TraceFormat::Json));
+        print(format == "yaml" ? write_trace(trace, TraceFormat::Yaml)
+                               : write_trace(trace, TraceFormat::Json));
     }
     return kDone;
 }
