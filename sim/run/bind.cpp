@@ -7,6 +7,7 @@
 #include "sim/collectives/transfer.h"
 #include "sim/core/check.h"
 #include "sim/hardware/kernel_time.h"
+#include "sim/run/call_streams.h"
 
 namespace memwall {
 namespace {
@@ -28,6 +29,8 @@ class Binder {
 
     tl::expected<Bound, std::string> run() {
         add_links();
+        bound_.transfers.emplace_back();  // stands for calls that a group never makes
+        bound_.transfers.back().streams = 0;
         for (std::uint32_t j = 0; j < plan_.jobs.size(); ++j) {
             add_ranks(j);
             add_groups(j);
@@ -170,17 +173,31 @@ class Binder {
         for (const CollectiveCall& call : set.collectives) {
             bound_.call_in_role.push_back(calls_[static_cast<std::size_t>(call.role)]++);
         }
-        streams_of_call_.assign(set.collectives.size(), 0);
+        streams_of_call_ = call_streams(set);
+        for (std::size_t p = 0; p < set.programs.size(); ++p) {
+            made_.push_back(calls_of(set, set.programs[p]));
+        }
+    }
+
+    // The collectives that a program calls.
+    static std::vector<bool> calls_of(const ProgramSet& set, const Program& program) {
+        std::vector<bool> made(set.collectives.size());
+        std::vector<bool> seen(set.segments.size());
         const auto note = [&](const Op& op) {
             if (op.kind == OpKind::Collective) {
-                streams_of_call_[op.work] = static_cast<std::uint16_t>(
-                    streams_of_call_[op.work] | (1U << static_cast<unsigned>(op.stream)));
+                made[op.work] = true;
             }
         };
-        std::for_each(set.ops.begin(), set.ops.end(), note);
-        for (const Segment& segment : set.segments) {
-            std::for_each(segment.ops.begin(), segment.ops.end(), note);
+        for (const Item& item : program.items) {
+            if (item.kind == Item::Kind::Op) {
+                note(set.ops[item.index]);
+            } else if (!seen[item.index]) {
+                seen[item.index] = true;
+                const std::vector<Op>& ops = set.segments[item.index].ops;
+                std::for_each(ops.begin(), ops.end(), note);
+            }
         }
+        return made;
     }
 
     void add_group(std::uint32_t j,
@@ -202,6 +219,9 @@ class Binder {
         if (group.transfers_end == group.transfers) {
             return;
         }
+        const bool spans_stages =
+            role == GroupRole::Pp || role == GroupRole::Embedding || role == GroupRole::World;
+        const std::vector<bool>& made = made_[bound_.ranks[members.front()].program];
         group_devices_.clear();
         for (const std::uint32_t m : members) {
             group_devices_.push_back(devices_[m]);
@@ -209,11 +229,15 @@ class Binder {
         const GroupShape shape = shape_of(fabric_, group_devices_);
         group_usages_.clear();
         for (std::size_t c = 0; c < set.collectives.size(); ++c) {
-            if (set.collectives[c].role == role) {
-                const std::uint32_t t = add_collective(j, shape, set.collectives[c]);
-                bound_.transfers[t].streams = streams_of_call_[c];
-                bound_.group_transfers.push_back(t);
+            if (set.collectives[c].role != role) {
+                continue;
             }
+            std::uint32_t t = 0;  // the one that is never made
+            if (spans_stages || made[c]) {
+                t = add_collective(j, shape, set.collectives[c]);
+                bound_.transfers[t].streams = streams_of_call_[c];
+            }
+            bound_.group_transfers.push_back(t);
         }
     }
 
@@ -355,6 +379,7 @@ class Binder {
     std::vector<double> slower_ = {0};
     std::array<std::uint32_t, kGroupRoles> calls_{};
     std::vector<std::uint16_t> streams_of_call_;
+    std::vector<std::vector<bool>> made_;  // by program of all jobs, by collective of its job
     std::uint32_t owner_ = 0;
     std::map<std::pair<GroupShape, CollectiveCall>, CollectiveTime> times_;
     std::map<std::pair<MessageShape, Bytes>, CollectiveTime> message_times_;

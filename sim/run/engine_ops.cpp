@@ -366,6 +366,7 @@ std::uint32_t Engine::new_activity() {
 void Engine::start_activity(std::uint32_t a) {
     Activity& activity = activities_[a];
     const BoundTransfer& transfer = bound_.transfers[activity.transfer];
+    MW_CHECK(transfer.streams != 0, "a transfer that no program makes is started");
     activity.start = now_;
     activity.end = kNever;
     activity.flowing = false;

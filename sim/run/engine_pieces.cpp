@@ -194,6 +194,7 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
         }
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a tp collective has a tp group
         const BoundTransfer& transfer = bound_.transfers[transfers[bound_.call_in_role[op.work]]];
+        MW_CHECK(transfer.streams != 0, "a transfer that no program makes is played");
         const Ps end = start + transfer.delay + transfer.flow;
         tp_spans_.push_back({start, end, transfer.blocks});
         for (std::size_t m = 0; m < k; ++m) {

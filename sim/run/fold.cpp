@@ -101,8 +101,9 @@ class Folder {
 
   private:
     // What shares a link in time: usages of transfers that are not isolated, on links that can bind.
+    // Transfers of one owner over the same links are one user.
     struct Sharing {
-        std::uint32_t transfer = 0;
+        std::uint32_t user = 0;
         std::uint32_t link = 0;  // into links_
         std::uint64_t coefficient = 0;
     };
@@ -126,7 +127,12 @@ class Folder {
                                      .add(x.blocks)
                                      .add(x.isolated)
                                      .value());
-            for (std::uint32_t u = x.usage_begin; u < x.usage_end && !x.isolated; ++u) {
+            const std::uint32_t known = users_;
+            user_of_.push_back(x.isolated ? kNone32 : user_of(t));
+            if (users_ == known) {
+                continue;
+            }
+            for (std::uint32_t u = x.usage_begin; u < x.usage_end; ++u) {
                 const Usage& usage = bound_.usages[u];
                 if (bound_.capacities[usage.link] <= 0) {
                     continue;
@@ -135,22 +141,40 @@ class Folder {
                     number[usage.link] = size32(links_.size());
                     links_.push_back(Hasher(3).add(bound_.capacities[usage.link]).value());
                 }
-                sharing_.push_back(
-                    {t, number[usage.link], static_cast<std::uint64_t>(usage.coefficient)});
+                sharing_.push_back({user_of_[t],
+                                    number[usage.link],
+                                    static_cast<std::uint64_t>(usage.coefficient)});
             }
         }
         shared_number_ = std::move(number);
     }
 
+    // Transfers of an owner stand together.
+    std::uint32_t user_of(std::uint32_t t) {
+        const BoundTransfer& x = bound_.transfers[t];
+        for (std::uint32_t other = t; other-- > 0 && bound_.transfers[other].owner == x.owner;) {
+            if (user_of_[other] != kNone32 &&
+                bound_.transfers[other].usage_begin == x.usage_begin &&
+                bound_.transfers[other].usage_end == x.usage_end) {
+                return user_of_[other];
+            }
+        }
+        return users_++;
+    }
+
     void refine() {
         // Links and transfers see each other.
-        std::vector<Colour> seen(links_.size(), 0);
-        for (const Sharing& s : sharing_) {
-            seen[s.link] += join(transfers_[s.transfer], s.coefficient);
+        std::vector<Colour> users(users_, 0);
+        for (std::size_t t = 0; t < transfers_.size(); ++t) {
+            if (user_of_[t] != kNone32) {
+                users[user_of_[t]] += mix64(transfers_[t]);
+            }
         }
-        std::vector<Colour> used(transfers_.size(), 0);
+        std::vector<Colour> seen(links_.size(), 0);
+        std::vector<Colour> used(users_, 0);
         for (const Sharing& s : sharing_) {
-            used[s.transfer] += join(links_[s.link], s.coefficient);
+            seen[s.link] += join(users[s.user], s.coefficient);
+            used[s.user] += join(links_[s.link], s.coefficient);
         }
         for (std::size_t l = 0; l < links_.size(); ++l) {
             links_[l] = join(links_[l], seen[l]);
@@ -187,7 +211,7 @@ class Folder {
         }
         ranks_ = std::move(next);
         for (std::size_t t = 0; t < transfers_.size(); ++t) {
-            transfers_[t] = join(transfers_[t], used[t]);
+            transfers_[t] = join(transfers_[t], user_of_[t] == kNone32 ? 0 : used[user_of_[t]]);
         }
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             const BoundGroup& group = bound_.groups[g];
@@ -348,6 +372,8 @@ class Folder {
     std::vector<Colour> transfers_;
     std::vector<Colour> links_;  // that are shared
     std::vector<Sharing> sharing_;
+    std::vector<std::uint32_t> user_of_;  // by transfer; kNone32 where nothing is shared
+    std::uint32_t users_ = 0;
     std::vector<std::uint32_t> shared_number_;  // link -> links_
 };
 
