@@ -12,6 +12,47 @@ namespace {
 // Far above the rounding of sums of doubles, far below one unit and the slack of link_capacities().
 constexpr double kRoundingNoise = 1.0 / (1 << 22);
 
+using Part = std::pair<std::uint32_t, double>;  // link, bytes
+
+// The same order as std::sort, link by link and byte by byte; large groups have many parts and dense links.
+void sort_parts(std::vector<Part>& parts) {
+    constexpr std::size_t kFew = 256;
+    constexpr unsigned kBits = 11;
+    constexpr std::size_t kBuckets = std::size_t{1} << kBits;
+    if (parts.size() < kFew) {
+        std::sort(parts.begin(), parts.end());
+        return;
+    }
+    std::uint32_t last = 0;
+    for (const Part& part : parts) {
+        last = std::max(last, part.first);
+    }
+    std::vector<Part> other(parts.size());
+    for (unsigned shift = 0; shift < 32 && (last >> shift) > 0; shift += kBits) {
+        std::vector<std::size_t> places(kBuckets + 1);
+        for (const Part& part : parts) {
+            ++places[((part.first >> shift) & (kBuckets - 1)) + 1];
+        }
+        for (std::size_t b = 1; b <= kBuckets; ++b) {
+            places[b] += places[b - 1];
+        }
+        for (const Part& part : parts) {
+            other[places[(part.first >> shift) & (kBuckets - 1)]++] = part;
+        }
+        parts.swap(other);
+    }
+    for (auto begin = parts.begin(); begin != parts.end();) {
+        auto end = begin;
+        while (end != parts.end() && end->first == begin->first) {
+            ++end;
+        }
+        if (!std::is_sorted(begin, end)) {
+            std::sort(begin, end);
+        }
+        begin = end;
+    }
+}
+
 }  // namespace
 
 bool UsageBuilder::switched() const {
@@ -84,7 +125,7 @@ void UsageBuilder::spread(const Layout& layout, int node, double bytes) {
 }
 
 std::vector<Usage> UsageBuilder::build(double wire) {
-    std::sort(parts_.begin(), parts_.end());
+    sort_parts(parts_);
     std::vector<Usage> usage;
     usage.reserve(parts_.size());
     for (std::size_t i = 0; i < parts_.size();) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "sim/collectives/transfer.h"
 #include "sim/core/check.h"
@@ -174,9 +175,30 @@ class Binder {
             bound_.call_in_role.push_back(calls_[static_cast<std::size_t>(call.role)]++);
         }
         streams_of_call_ = call_streams(set);
+        messages_at_once_ = count_messages_at_once(set);
         for (std::size_t p = 0; p < set.programs.size(); ++p) {
             made_.push_back(calls_of(set, set.programs[p]));
         }
+    }
+
+    // One exchange per stream is in progress; it may send a peer several messages.
+    static std::int32_t count_messages_at_once(const ProgramSet& set) {
+        std::array<std::int32_t, kStreams> most{};
+        for (const Op& op : set.ops) {
+            if (op.kind != OpKind::Exchange) {
+                continue;
+            }
+            const auto& transfers = set.exchanges[op.work].transfers;
+            for (const PeerTransfer& t : transfers) {
+                const auto same = static_cast<std::int32_t>(std::count_if(
+                    transfers.begin(), transfers.end(), [&](const PeerTransfer& other) {
+                        return t.send && other.send && other.stage == t.stage;
+                    }));
+                std::int32_t& of_stream = most[static_cast<std::size_t>(op.stream)];
+                of_stream = std::max(of_stream, same);
+            }
+        }
+        return std::max(1, std::accumulate(most.begin(), most.end(), 0));
     }
 
     // The collectives that a program calls.
@@ -332,7 +354,7 @@ class Binder {
             const double share = time.crosses_nodes ? interference.cross_node_share : 1;
             t.blocks = static_cast<std::int32_t>(std::lround(time.blocks * share));
         }
-        t.message = message;
+        t.at_once = message ? messages_at_once_ : 1;
         t.owner = owner_;
         if (t.bytes > 0) {
             t.usage_begin = usage.begin;
@@ -379,6 +401,7 @@ class Binder {
     std::vector<double> slower_ = {0};
     std::array<std::uint32_t, kGroupRoles> calls_{};
     std::vector<std::uint16_t> streams_of_call_;
+    std::int32_t messages_at_once_ = 1;
     std::vector<std::vector<bool>> made_;  // by program of all jobs, by collective of its job
     std::uint32_t owner_ = 0;
     std::map<std::pair<GroupShape, CollectiveCall>, CollectiveTime> times_;

@@ -20,7 +20,7 @@ struct BoundTransfer {
     std::int64_t weight = 1;
     std::int32_t blocks = 0;    // communication blocks on each member
     bool isolated = true;       // nothing else can slow it down: never enters the network
-    bool message = false;       // point to point
+    std::int32_t at_once = 1;   // a message: that many of its pair can be in progress together
     std::uint16_t streams = 1;  // called on these, as bits; a group can have one at a time on each
     std::uint32_t usage_begin = 0;
     std::uint32_t usage_end = 0;
@@ -73,7 +73,8 @@ struct Bound {
 };
 
 // Sets `isolated` of transfers and groups: no link of theirs can be slowed by another owner's traffic. A link binds for
-// several owners only if the sum of what each could put on it, alone on the machine, exceeds its capacity.
+// several owners only if the sum of what each could put on it, alone on the machine, exceeds its capacity. Links that not even
+// the caps of all transfers together can fill never bind: their capacity is set to 0.
 void find_isolated(Bound& bound);
 
 }  // namespace memwall

@@ -162,6 +162,22 @@ class Folder {
         return users_++;
     }
 
+    void refine_rank(std::size_t r) {
+        const BoundRank& rank = bound_.ranks[r];
+        const CodeProgram& program = bound_.code.programs[rank.program];
+        Colour own = ranks_[r];
+        for (const std::uint32_t g : rank.groups) {
+            own = join(own, g == kNone32 ? 0 : groups_[g]);
+        }
+        for (std::uint32_t p = 0; p < program.peers.size(); ++p) {
+            own = join(own, ranks_[bound_.peers[rank.peers + p]]);
+        }
+        for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
+            own = join(own, transfers_[bound_.message_transfers[rank.messages + m]]);
+        }
+        ranks_[r] = own;
+    }
+
     void refine() {
         // Links and transfers see each other.
         std::vector<Colour> users(users_, 0);
@@ -192,24 +208,13 @@ class Folder {
             }
             groups_[g] = own;
         }
-        std::vector<Colour> next;
-        next.reserve(ranks_.size());
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            const BoundRank& rank = bound_.ranks[r];
-            const CodeProgram& program = bound_.code.programs[rank.program];
-            Colour own = ranks_[r];
-            for (const std::uint32_t g : rank.groups) {
-                own = join(own, g == kNone32 ? 0 : groups_[g]);
-            }
-            for (std::uint32_t p = 0; p < program.peers.size(); ++p) {
-                own = join(own, ranks_[bound_.peers[rank.peers + p]]);
-            }
-            for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
-                own = join(own, transfers_[bound_.message_transfers[rank.messages + m]]);
-            }
-            next.push_back(own);
+        // Ranks see their groups and peers. Peers run other programs and ranks stand program by program, so that what is
+        // known runs down all stages in one sweep, and up in the next; ranks of one program see the same.
+        const std::size_t n = ranks_.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            refine_rank(downwards_ ? i : n - 1 - i);
         }
-        ranks_ = std::move(next);
+        downwards_ = !downwards_;
         for (std::size_t t = 0; t < transfers_.size(); ++t) {
             transfers_[t] = join(transfers_[t], user_of_[t] == kNone32 ? 0 : used[user_of_[t]]);
         }
@@ -374,6 +379,7 @@ class Folder {
     std::vector<Sharing> sharing_;
     std::vector<std::uint32_t> user_of_;  // by transfer; kNone32 where nothing is shared
     std::uint32_t users_ = 0;
+    bool downwards_ = true;
     std::vector<std::uint32_t> shared_number_;  // link -> links_
 };
 

@@ -1,6 +1,7 @@
-// Which transfers nothing can slow down, so that they take the time that they take alone.
+// Which transfers nothing can slow down, so that they take the time that they take alone; which links never fill up.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "sim/core/check.h"
 #include "sim/run/bound.h"
@@ -22,47 +23,55 @@ double rate_alone(const Bound& bound, const BoundTransfer& transfer) {
     return rate;
 }
 
-// Traffic that can be on a link at one time, as shares of its capacity. A group has one transfer at a time on each stream.
-struct LinkUse {
-    std::uint64_t source = ~std::uint64_t{0};  // the owner and stream met last
-    bool shared = false;
-    double most_of_source = 0;
-    double most_of_others = 0;
+// Traffic that can be on a link at one time, as shares of its capacity.
+struct Most {
+    double of_source = 0;  // the owner and stream met last: one transfer at a time
+    double of_others = 0;
+    [[nodiscard]] double sum() const { return of_source + of_others; }
 };
 
-// One rank sends another at most this many messages at a time: two channels, and as many more from the next micro-batch.
-constexpr double kMessagesAtOnce = 4;
+struct LinkUse {
+    std::uint64_t source = ~std::uint64_t{0};
+    bool shared = false;  // by several sources, or by several messages of one
+    Most alone;           // each at the rate that it has alone on the machine
+    Most capped;  // each at its own cap, whatever its links allow; infinite where it has none
+};
 
 class LinkUses {
   public:
     explicit LinkUses(const Bound& bound) : bound_(bound), uses_(bound.links.size()) {}
 
     void add(const BoundTransfer& transfer, unsigned stream) {
-        const double rate = rate_alone(bound_, transfer) * (transfer.message ? kMessagesAtOnce : 1);
+        const double alone = rate_alone(bound_, transfer) * transfer.at_once;
+        const double capped = transfer.cap > 0 ? transfer.cap * transfer.at_once
+                                               : std::numeric_limits<double>::infinity();
         const std::uint64_t source = std::uint64_t{transfer.owner} * kStreams + stream;
         for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end; ++u) {
             const Usage& usage = bound_.usages[u];
-            if (bound_.capacities[usage.link] <= 0) {
+            const double capacity = bound_.capacities[usage.link];
+            if (capacity <= 0) {
                 continue;
             }
             LinkUse& use = uses_[usage.link];
             if (use.source != source) {
                 use.shared = use.shared || use.source != ~std::uint64_t{0};
-                use.most_of_others += use.most_of_source;
-                use.most_of_source = 0;
                 use.source = source;
+                use.alone = {0, use.alone.sum()};
+                use.capped = {0, use.capped.sum()};
             }
-            use.shared = use.shared || transfer.message;
-            use.most_of_source = std::max(use.most_of_source,
-                                          rate * static_cast<double>(usage.coefficient) * 0x1p-20 /
-                                              bound_.capacities[usage.link]);
+            use.shared = use.shared || transfer.at_once > 1;
+            const double share = static_cast<double>(usage.coefficient) * 0x1p-20 / capacity;
+            use.alone.of_source = std::max(use.alone.of_source, alone * share);
+            use.capped.of_source = std::max(use.capped.of_source, capped * share);
         }
     }
+
+    [[nodiscard]] bool never_binds(std::size_t link) const { return uses_[link].capped.sum() <= 1; }
 
     [[nodiscard]] bool can_slow(const BoundTransfer& transfer) const {
         for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end; ++u) {
             const LinkUse& use = uses_[bound_.usages[u].link];
-            if (use.shared && use.most_of_source + use.most_of_others > 1) {
+            if (use.shared && use.alone.sum() > 1) {
                 return true;
             }
         }
@@ -101,6 +110,11 @@ void find_isolated(Bound& bound) {
     }
     for (BoundTransfer& transfer : bound.transfers) {
         transfer.isolated = transfer.bytes == 0 || !uses.can_slow(transfer);
+    }
+    for (std::size_t l = 0; l < bound.capacities.size(); ++l) {
+        if (uses.never_binds(l)) {
+            bound.capacities[l] = 0;
+        }
     }
     for (BoundGroup& group : bound.groups) {
         group.isolated = true;

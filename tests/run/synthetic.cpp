@@ -346,7 +346,7 @@ Bound bind_synthetic(const SyntheticCase& c, bool coalesce) {
             t.bytes = bytes;
             t.cap = 1.5e12;
             t.blocks = blocks;
-            t.message = message;
+            t.at_once = message ? 4 : 1;
             t.owner = owner;
             t.usage_begin = static_cast<std::uint32_t>(bound.usages.size());
             double rate = t.cap;
