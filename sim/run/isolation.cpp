@@ -100,8 +100,8 @@ void find_isolated(Bound& bound) {
         for (; streams != 0; streams &= streams - 1) {
             const auto stream = static_cast<unsigned>(std::countr_zero(streams));
             for (std::size_t t = begin; t < end; ++t) {
-                if ((bound.transfers[t].streams >> stream & 1U) != 0 &&
-                    bound.transfers[t].bytes > 0) {
+                const unsigned of_transfer = bound.transfers[t].streams;
+                if ((of_transfer >> stream & 1U) != 0 && bound.transfers[t].bytes > 0) {
                     uses.add(bound.transfers[t], stream);
                 }
             }
