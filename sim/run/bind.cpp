@@ -78,6 +78,11 @@ class Binder {
                   size32(static_cast<std::size_t>(d.dp)),
                   size32(static_cast<std::size_t>(d.pp))};
         const std::uint32_t per_stage = ranks_.tp * ranks_.cp * ranks_.dp;
+        const std::size_t world = bound_.ranks.size() + std::size_t{per_stage} * ranks_.pp;
+        bound_.ranks.reserve(world);
+        bound_.transfers.reserve(4 *
+                                 world);  // about what a pipeline needs: two messages, a few calls
+        bound_.usages.reserve(24 * world);
         for (std::uint32_t r = 0; r < per_stage * ranks_.pp; ++r) {
             BoundRank rank;
             rank.program = bound_.code.first_program[j] + r / per_stage;
@@ -222,6 +227,16 @@ class Binder {
         return made;
     }
 
+    struct Range {
+        std::uint32_t begin = 0;
+        std::uint32_t end = 0;
+    };
+    struct KnownUsage {
+        CollectiveKind kind = CollectiveKind::AllReduce;
+        Variant variant;
+        Range range;
+    };
+
     void add_group(std::uint32_t j,
                    const ProgramSet& set,
                    GroupRole role,
@@ -248,7 +263,9 @@ class Binder {
         for (const std::uint32_t m : members) {
             group_devices_.push_back(devices_[m]);
         }
-        const GroupShape shape = shape_of(fabric_, group_devices_);
+        pattern_ = pattern_of_group();
+        const GroupShape shape =
+            pattern_ == kNone32 ? shape_of(fabric_, group_devices_) : patterns_[pattern_].shape;
         group_usages_.clear();
         for (std::size_t c = 0; c < set.collectives.size(); ++c) {
             if (set.collectives[c].role != role) {
@@ -285,10 +302,68 @@ class Binder {
         if (known != group_usages_.end()) {
             usage = known->range;
         } else {
-            usage = add_usage(usage_of(fabric_, group_devices_, call.kind, time.variant));
+            usage = group_usage(call.kind, time.variant);
             group_usages_.push_back({call.kind, time.variant, usage});
         }
         return add_transfer(j, time, call.bytes, usage, false);
+    }
+
+    // A group inside one node. All nodes are alike: a group on the same GPUs of another node has the same shape, and the
+    // same links as far as they are the node's own.
+    struct Pattern {
+        std::vector<int> locals;
+        std::uint32_t node = 0;
+        GroupShape shape;
+        std::vector<KnownUsage> usages;
+    };
+
+    // kNone32 for groups that span nodes.
+    std::uint32_t pattern_of_group() {
+        const int node = fabric_.node_of(group_devices_.front());
+        locals_.clear();
+        for (const DeviceId d : group_devices_) {
+            if (fabric_.node_of(d) != node) {
+                return kNone32;
+            }
+            locals_.push_back(static_cast<int>(d.index) % fabric_.gpus_per_node());
+        }
+        for (std::uint32_t p = 0; p < patterns_.size(); ++p) {
+            if (patterns_[p].locals == locals_) {
+                return p;
+            }
+        }
+        patterns_.push_back(
+            {locals_, static_cast<std::uint32_t>(node), shape_of(fabric_, group_devices_), {}});
+        return size32(patterns_.size() - 1);
+    }
+
+    Range group_usage(CollectiveKind kind, Variant variant) {
+        if (pattern_ == kNone32) {
+            return add_usage(usage_of(fabric_, group_devices_, kind, variant));
+        }
+        Pattern& pattern = patterns_[pattern_];
+        const auto per_node = static_cast<std::uint32_t>(fabric_.node_links().count());
+        const auto node = static_cast<std::uint32_t>(fabric_.node_of(group_devices_.front()));
+        for (const KnownUsage& known : pattern.usages) {
+            if (known.kind == kind && known.variant == variant) {
+                const std::uint32_t begin = size32(bound_.usages.size());
+                for (std::uint32_t u = known.range.begin; u < known.range.end; ++u) {
+                    Usage usage = bound_.usages[u];
+                    usage.link = usage.link - pattern.node * per_node + node * per_node;
+                    bound_.usages.push_back(usage);
+                }
+                return {begin, size32(bound_.usages.size())};
+            }
+        }
+        const std::vector<Usage> usage = usage_of(fabric_, group_devices_, kind, variant);
+        const Range range = add_usage(usage);
+        const bool own = std::all_of(usage.begin(), usage.end(), [&](const Usage& u) {
+            return u.link >= node * per_node && u.link < (node + 1) * per_node;
+        });
+        if (own && node == pattern.node) {
+            pattern.usages.push_back({kind, variant, range});
+        }
+        return range;
     }
 
     void add_messages(std::uint32_t j) {
@@ -323,16 +398,6 @@ class Binder {
             }
         }
     }
-
-    struct Range {
-        std::uint32_t begin = 0;
-        std::uint32_t end = 0;
-    };
-    struct KnownUsage {
-        CollectiveKind kind = CollectiveKind::AllReduce;
-        Variant variant;
-        Range range;
-    };
 
     Range add_usage(const std::vector<Usage>& usage) {
         const Range range{size32(bound_.usages.size()),
@@ -408,6 +473,9 @@ class Binder {
     std::map<std::pair<MessageShape, Bytes>, CollectiveTime> message_times_;
     std::vector<DeviceId> group_devices_;
     std::vector<KnownUsage> group_usages_;
+    std::vector<Pattern> patterns_;
+    std::uint32_t pattern_ = kNone32;  // of the group at hand
+    std::vector<int> locals_;
 };
 
 }  // namespace
