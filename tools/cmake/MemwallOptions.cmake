@@ -30,8 +30,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     # clang 19 warns of std::get_temporary_buffer inside libstdc++ 12's std::stable_sort.
-    # It also mangles templates over type aliases as g++ does not: Debian's libfmt would miss fmt::format_to.
-    target_compile_options(memwall_options INTERFACE -Wno-deprecated-declarations -fclang-abi-compat=17)
+    # It also mangles templates over type aliases as g++ does not, so that Debian's libfmt lacks what it asks for.
+    target_compile_options(memwall_options INTERFACE -Wno-deprecated-declarations)
+    target_compile_definitions(memwall_options INTERFACE FMT_HEADER_ONLY=1)
 endif()
 if(MEMWALL_MOLD)
     target_link_options(memwall_options INTERFACE -fuse-ld=mold)
