@@ -294,6 +294,20 @@ class JobCompiler {
         return waits_for_last;
     }
 
+    void cut_trailing(Body& body) const {
+        for (std::size_t begin = 0; begin < body.ops.size();) {
+            std::size_t end = begin + 1;
+            while (end < body.ops.size() && !body.ops[end].first) {
+                ++end;
+            }
+            const std::size_t trailing = first_trailing(body, begin, end);
+            if (trailing < end) {
+                body.ops[trailing].first = true;
+            }
+            begin = end;
+        }
+    }
+
     void cut(Body& body) {
         // Step 1. Ops that wait for the outside, and the first compute op after leading tp ops, begin a piece. So does the
         //         compute op after one that the outside waits for, while no tp op has been met.
@@ -323,17 +337,7 @@ class JobCompiler {
             has_export = has_export || source.awaited;
         }
         // Step 2. Tp ops that no compute op of their piece waits for, and what follows them, are a piece of their own.
-        for (std::size_t begin = 0; begin < body.ops.size();) {
-            std::size_t end = begin + 1;
-            while (end < body.ops.size() && !body.ops[end].first) {
-                ++end;
-            }
-            const std::size_t trailing = first_trailing(body, begin, end);
-            if (trailing < end) {
-                body.ops[trailing].first = true;
-            }
-            begin = end;
-        }
+        cut_trailing(body);
         // Step 3. Number them, note where the drains stand, and find the waits that cross a boundary.
         piece = 0;
         bool any = false;
