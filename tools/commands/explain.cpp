@@ -72,7 +72,11 @@ int command_explain(Session& session) {
     if (!loaded) {
         return kWrongInput;
     }
-    const Prediction p = predict(std::move(*loaded));
+    const std::optional<Prediction> predicted = predict(session, std::move(*loaded));
+    if (!predicted) {
+        return kWrongInput;
+    }
+    const Prediction& p = *predicted;
     if (!p.result.deadlock.empty()) {
         print_error(deadlock_text(p.result));
         return kBug;

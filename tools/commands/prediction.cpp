@@ -4,13 +4,57 @@
 
 #include <fmt/format.h>
 
+#include "sim/hardware/kernel_time.h"
+#include "sim/model/build.h"
+#include "sim/parallel/lower.h"
+
 namespace memwall::cli {
 
-Prediction predict(Loaded loaded, const SimulateOptions& options) {
+namespace {
+
+// What the card cannot do, each once, in order of first use.
+std::vector<std::string> missing_on_gpu(const Gpu& gpu, const ProgramSet& programs) {
+    std::vector<std::string> missing;
+    for (const Kernel& kernel : programs.kernels) {
+        const std::string what = unsupported(gpu, kernel);
+        if (!what.empty() && std::find(missing.begin(), missing.end(), what) == missing.end()) {
+            missing.push_back(what);
+        }
+    }
+    return missing;
+}
+
+}  // namespace
+
+WorkloadTrace trace_of(const Loaded& loaded, std::size_t job) {
+    if (job < loaded.traces.size() && loaded.traces[job].has_value()) {
+        return *loaded.traces[job];
+    }
+    const Job& of = loaded.plan.jobs.at(job);
+    return build_trace(of.model, of.stack, trace_shape(of));
+}
+
+std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptions options) {
     Prediction p;
     p.loaded = std::move(loaded);
-    p.fabric = std::make_unique<Fabric>(p.loaded.plan.machine);
-    p.result = simulate(p.loaded.plan, options, &p.parts);
+    const Plan& plan = p.loaded.plan;
+    for (std::size_t job = 0; job < plan.jobs.size(); ++job) {
+        const WorkloadTrace trace = trace_of(p.loaded, job);
+        const auto missing =
+            missing_on_gpu(plan.machine.cluster.node.gpu, lower(plan.jobs[job], trace));
+        if (!missing.empty()) {
+            session.refuse(fmt::format("{}", fmt::join(missing, "; ")),
+                           "another card, training.precision, or "
+                           "workload.with: attention: unfused; an attention law can be added to "
+                           "the card's file in topologies/gpus");
+            return std::nullopt;
+        }
+    }
+    for (const auto& trace : p.loaded.traces) {
+        options.traces.push_back(trace.has_value() ? &*trace : nullptr);
+    }
+    p.fabric = std::make_unique<Fabric>(plan.machine);
+    p.result = simulate(plan, options, &p.parts);
     return p;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // A scenario simulated and measured: what run and explain share.
 #include <memory>
+#include <optional>
 
 #include "sim/analyze/metrics.h"
 #include "sim/run/simulate.h"
@@ -19,7 +20,13 @@ struct Prediction {
     }
 };
 
-[[nodiscard]] Prediction predict(Loaded loaded, const SimulateOptions& options = {});
+// The trace that stands in the scenario in place of a model, or the one that the model and the stack give.
+[[nodiscard]] WorkloadTrace trace_of(const Loaded& loaded, std::size_t job = 0);
+
+// nullopt after a complaint: the GPU lacks what the work needs (a number format, an attention kernel).
+[[nodiscard]] std::optional<Prediction> predict(Session& session,
+                                                Loaded loaded,
+                                                SimulateOptions options = {});
 
 // Why programs cannot finish, one line for each blocked rank (the first 20).
 [[nodiscard]] std::string deadlock_text(const RunResult& result);

@@ -2,10 +2,10 @@
 
 #include "sim/core/quantity.h"
 #include "sim/io/program_text.h"
-#include "sim/model/build.h"
 #include "sim/parallel/lower.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/prediction.h"
 
 namespace memwall::cli {
 
@@ -28,7 +28,7 @@ int command_program(Session& session) {
             fmt::format("--limit {}: not a number of lines", arguments.value("--limit")),
             "0 = all");
     }
-    const ProgramSet set = lower(job, build_trace(job.model, job.stack, trace_shape(job)));
+    const ProgramSet set = lower(job, trace_of(*loaded));
     // Rank order, innermost first: tp, cp, dp, pp; ranks of one stage share a program.
     const auto stage = static_cast<std::size_t>(*rank / (job.degrees.world() / job.degrees.pp));
     const auto lines = static_cast<std::size_t>(*limit);

@@ -115,7 +115,11 @@ int command_run(Session& session) {
     }
     loaded->plan.run.fold = loaded->plan.run.fold && !arguments.has("--no-fold");
     loaded->plan.run.coalesce = loaded->plan.run.coalesce && !arguments.has("--no-coalesce");
-    const Prediction p = predict(std::move(*loaded), options);
+    const std::optional<Prediction> predicted = predict(session, std::move(*loaded), options);
+    if (!predicted) {
+        return kWrongInput;
+    }
+    const Prediction& p = *predicted;
     if (!p.result.deadlock.empty()) {
         print_error(deadlock_text(p.result));
         return kBug;

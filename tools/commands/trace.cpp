@@ -2,10 +2,9 @@
 
 #include "sim/io/trace_file.h"
 #include "sim/io/trace_text.h"
-#include "sim/model/build.h"
-#include "sim/parallel/lower.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/prediction.h"
 
 namespace memwall::cli {
 
@@ -22,8 +21,7 @@ int command_trace(Session& session) {
     if (!loaded) {
         return kWrongInput;
     }
-    const Job& job = loaded->plan.jobs.front();
-    const WorkloadTrace trace = build_trace(job.model, job.stack, trace_shape(job));
+    const WorkloadTrace trace = trace_of(*loaded);
     if (format == "table") {
         print(trace_text(trace, session.out()));
     } else {
