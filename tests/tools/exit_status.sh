@@ -22,7 +22,13 @@ expect() {
 x=scenarios/gpt2-8xa100.yaml
 expect 0 "step time" run $x --quiet
 expect 1 "does not fit" run scenarios/llama3.1-405b-16384xh100.yaml
-expect 2 "has no fused attention" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1
+expect 2 "[E0401]" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1
+expect 2 "[E0390]" run $x --set machine.network.fidelity=stepwise
+expect 2 "[E0390]" run $x --set parallel.cp=2 --set parallel.dp=4
+expect 2 "[E0390]" check scenarios/gpt2-8xa100.yaml --set workload.model=mixtral-8x7b
+expect 2 "[E0390]" program $x --set workload.model=mixtral-8x7b
+expect 0 "mixtral" trace $x --set workload.model=mixtral-8x7b
+expect 2 "nvls needs an NVLink switch" run $x --set machine.network.algorithm=nvls
 expect 2 "did you mean 'parallel'" run $x --set paralel.tp=2
 expect 2 "[E0101]" run no-such-file.yaml
 expect 2 "without --trace-out" run $x --trace-ranks 0

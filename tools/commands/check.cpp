@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/spec/supported.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
 
@@ -26,7 +27,11 @@ int command_check(Session& session) {
     bool sound = true;
     for (const std::string& file : session.arguments().positionals) {
         Diagnostics of_file;
-        sound = session.scenario(file, of_file).has_value() && sound;
+        const std::optional<Loaded> loaded = session.scenario(file, of_file);
+        if (loaded) {
+            check_supported(loaded->plan, loaded->composed, of_file);
+        }
+        sound = sound && !of_file.has_errors();
         if (json) {
             nlohmann::ordered_json findings = nlohmann::ordered_json::array();
             for (const Diagnostic& d : of_file.sorted()) {

@@ -7,9 +7,9 @@
 #include "sim/hardware/kernel_time.h"
 #include "sim/model/build.h"
 #include "sim/parallel/lower.h"
+#include "sim/spec/supported.h"
 
 namespace memwall::cli {
-
 namespace {
 
 // What the card cannot do, each once, in order of first use.
@@ -38,6 +38,12 @@ std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptio
     Prediction p;
     p.loaded = std::move(loaded);
     const Plan& plan = p.loaded.plan;
+    Diagnostics diagnostics;
+    check_supported(plan, p.loaded.composed, diagnostics);
+    session.complain(diagnostics);
+    if (diagnostics.has_errors()) {
+        return std::nullopt;
+    }
     for (std::size_t job = 0; job < plan.jobs.size(); ++job) {
         const WorkloadTrace trace = trace_of(p.loaded, job);
         const auto missing =
@@ -55,6 +61,10 @@ std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptio
     }
     p.fabric = std::make_unique<Fabric>(plan.machine);
     p.result = simulate(plan, options, &p.parts);
+    if (!p.result.refused.empty()) {
+        session.refuse(p.result.refused);
+        return std::nullopt;
+    }
     return p;
 }
 

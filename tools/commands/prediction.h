@@ -23,7 +23,8 @@ struct Prediction {
 // The trace that stands in the scenario in place of a model, or the one that the model and the stack give.
 [[nodiscard]] WorkloadTrace trace_of(const Loaded& loaded, std::size_t job = 0);
 
-// nullopt after a complaint: the GPU lacks what the work needs (a number format, an attention kernel).
+// nullopt after a complaint: the GPU lacks what the work needs (a number format, an attention kernel), or a named algorithm
+// cannot run.
 [[nodiscard]] std::optional<Prediction> predict(Session& session,
                                                 Loaded loaded,
                                                 SimulateOptions options = {});

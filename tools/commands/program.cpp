@@ -3,6 +3,7 @@
 #include "sim/core/quantity.h"
 #include "sim/io/program_text.h"
 #include "sim/parallel/lower.h"
+#include "sim/spec/supported.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/prediction.h"
@@ -13,6 +14,12 @@ int command_program(Session& session) {
     Diagnostics diagnostics;
     const std::optional<Loaded> loaded = session.scenario(diagnostics);
     if (!loaded) {
+        return kWrongInput;
+    }
+    Diagnostics unsupported;
+    check_supported(loaded->plan, loaded->composed, unsupported);
+    session.complain(unsupported);
+    if (unsupported.has_errors()) {
         return kWrongInput;
     }
     const Arguments& arguments = session.arguments();
