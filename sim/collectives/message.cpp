@@ -75,11 +75,8 @@ int channels_of(const Machine& machine, const MessageShape& shape, double bytes)
         std::ceil(bytes / kNcclFacts.p2p_channel_bytes), 1.0, static_cast<double>(most)));
 }
 
-}  // namespace
-
-MessagePath message_path(const Fabric& fabric, DeviceId from, DeviceId to) {
+MessagePath path_along(const Fabric& fabric, const Route& route, DeviceId from, DeviceId to) {
     const Machine& machine = fabric.machine();
-    const Route route = fabric.rail_route(from, to);
     MessagePath path;
     path.shape.crosses_nodes = route.crosses_nodes;
     path.shape.latency = route.latency;
@@ -99,6 +96,16 @@ MessagePath message_path(const Fabric& fabric, DeviceId from, DeviceId to) {
         path.usage = usage_along(route);
     }
     return path;
+}
+
+}  // namespace
+
+MessagePath message_path(const Fabric& fabric, DeviceId from, DeviceId to) {
+    return path_along(fabric, fabric.rail_route(from, to), from, to);
+}
+
+MessagePath step_path(const Fabric& fabric, DeviceId from, DeviceId to) {
+    return path_along(fabric, fabric.route(from, to), from, to);
 }
 
 CollectiveTime message_time(const Machine& machine, const MessageShape& shape, Bytes bytes) {

@@ -124,6 +124,8 @@ struct MessagePath {
     std::vector<Usage> usage;  // sorted by link, merged; empty for ideal and alpha_beta
 };
 [[nodiscard]] MessagePath message_path(const Fabric& fabric, DeviceId from, DeviceId to);
+// Of a StepMessage: by the NIC or port of `from` itself, no relay inside the node.
+[[nodiscard]] MessagePath step_path(const Fabric& fabric, DeviceId from, DeviceId to);
 [[nodiscard]] CollectiveTime message_time(const Machine& machine,
                                           const MessageShape& shape,
                                           Bytes bytes);

@@ -9,6 +9,7 @@
 #include "sim/core/check.h"
 #include "sim/hardware/kernel_time.h"
 #include "sim/run/call_streams.h"
+#include "sim/run/stepwise.h"
 
 namespace memwall {
 namespace {
@@ -23,7 +24,10 @@ class Binder {
            const Fabric& fabric,
            const std::vector<const ProgramSet*>& programs,
            bool coalesce)
-        : plan_(plan), fabric_(fabric), capacities_(link_capacities(fabric)) {
+        : plan_(plan),
+          fabric_(fabric),
+          capacities_(link_capacities(fabric)),
+          stepwise_(fabric, bound_) {
         bound_.code = compile_programs(programs, coalesce);
         bound_.steps = plan.run.steps;
     }
@@ -275,6 +279,9 @@ class Binder {
             if (spans_stages || made[c]) {
                 t = add_collective(j, shape, set.collectives[c]);
                 bound_.transfers[t].streams = streams_of_call_[c];
+                if (plan_.machine.fidelity == Fidelity::Stepwise && error_.empty()) {
+                    error_ = stepwise_.add(t, set.collectives[c], group_devices_);
+                }
             }
             bound_.group_transfers.push_back(t);
         }
@@ -460,6 +467,7 @@ class Binder {
     const Fabric& fabric_;
     std::vector<double> capacities_;
     Bound bound_;
+    StepwiseBinder stepwise_;
     std::string error_;
     JobRanks ranks_;
     std::vector<DeviceId> devices_;  // by rank of Bound

@@ -25,6 +25,25 @@ struct BoundTransfer {
     std::uint32_t usage_begin = 0;
     std::uint32_t usage_end = 0;
     std::uint32_t owner = 0;  // a group or a pair of ranks; ascending
+    // Fidelity stepwise: a collective is played message by message, not by delay, cap and usage, which then only count.
+    std::uint32_t steps_begin = 0;  // into Bound::collective_steps
+    std::uint32_t steps_end = 0;
+};
+
+// A step of a collective: it begins when all messages of the step before have arrived.
+struct BoundStep {
+    std::uint32_t messages_begin = 0;  // into Bound::step_messages
+    std::uint32_t messages_end = 0;
+    std::int64_t repeat = 1;  // so many alike, one after the other
+};
+
+struct BoundMessage {
+    Ps latency = 0;
+    std::int64_t bytes = 0;
+    double cap = 0;  // bytes per second
+    std::int64_t weight = 1;
+    std::uint32_t usage_begin = 0;
+    std::uint32_t usage_end = 0;
 };
 
 struct BoundGroup {
@@ -64,6 +83,8 @@ struct Bound {
     std::vector<std::uint32_t> peers;
     std::vector<std::uint32_t> message_transfers;
     std::vector<BoundTransfer> transfers;
+    std::vector<BoundStep> collective_steps;
+    std::vector<BoundMessage> step_messages;
     std::vector<Usage> usages;
     std::vector<BoundLink> links;
     std::vector<double> capacities;  // by link, as FluidNetwork shares them; <= 0 never binds

@@ -74,6 +74,8 @@ class Engine {
     OpenNode& open_node(RankState& rank, std::uint32_t node, std::uint32_t step);
     std::uint32_t new_activity();
     void start_activity(std::uint32_t a);
+    void start_step(std::uint32_t a);
+    void end_step_message(std::uint32_t a);
     void start_flow(std::uint32_t a);
     void end_activity(std::uint32_t a);
     void end_message_side(std::uint32_t r, std::uint32_t transfer, Ps start);

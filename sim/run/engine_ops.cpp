@@ -380,7 +380,11 @@ void Engine::start_activity(std::uint32_t a) {
             hold(bound_.members[m], activity.blocks, now_);
         }
     }
-    if (transfer.isolated) {
+    if (transfer.steps_begin != transfer.steps_end) {
+        activity.step = transfer.steps_begin;
+        activity.repeats_left = bound_.collective_steps[activity.step].repeat;
+        start_step(a);
+    } else if (transfer.isolated) {
         activity.end = now_ + transfer.delay + transfer.flow;
         schedule(activity.end, Kind::End, a);
     } else if (transfer.delay > 0) {
@@ -390,11 +394,59 @@ void Engine::start_activity(std::uint32_t a) {
     }
 }
 
+void Engine::start_step(std::uint32_t a) {
+    const BoundStep& step = bound_.collective_steps[activities_[a].step];
+    activities_[a].messages_left = step.messages_end - step.messages_begin;
+    for (std::uint32_t m = step.messages_begin; m < step.messages_end; ++m) {
+        const BoundMessage& message = bound_.step_messages[m];
+        const std::uint32_t part = new_activity();
+        Activity& activity = activities_[part];
+        activity.kind = Activity::Kind::StepMessage;
+        activity.collective = a;
+        activity.transfer = m;
+        activity.start = now_;
+        activity.end = kNever;
+        activity.flowing = false;
+        if (message.bytes == 0) {
+            activity.end = now_ + message.latency;
+            schedule(activity.end, Kind::End, part);
+        } else if (message.latency > 0) {
+            schedule(now_ + message.latency, Kind::Flow, part);
+        } else {
+            start_flow(part);
+        }
+    }
+}
+
+void Engine::end_step_message(std::uint32_t a) {
+    Activity& collective = activities_[a];
+    if (--collective.messages_left > 0) {
+        return;
+    }
+    if (--collective.repeats_left == 0) {
+        if (++collective.step == bound_.transfers[collective.transfer].steps_end) {
+            end_activity(a);
+            return;
+        }
+        collective.repeats_left = bound_.collective_steps[collective.step].repeat;
+    }
+    start_step(a);
+}
+
 void Engine::start_flow(std::uint32_t a) {
     Activity& activity = activities_[a];
-    const BoundTransfer& transfer = bound_.transfers[activity.transfer];
-    const FlowShape shape{transfer.usage_begin, transfer.usage_end, transfer.cap, transfer.weight};
-    activity.flow = network_.start(shape, Bytes(transfer.bytes), Time(Duration(now_)));
+    FlowShape shape;
+    std::int64_t bytes = 0;
+    if (activity.kind == Activity::Kind::StepMessage) {
+        const BoundMessage& message = bound_.step_messages[activity.transfer];
+        shape = {message.usage_begin, message.usage_end, message.cap, message.weight};
+        bytes = message.bytes;
+    } else {
+        const BoundTransfer& transfer = bound_.transfers[activity.transfer];
+        shape = {transfer.usage_begin, transfer.usage_end, transfer.cap, transfer.weight};
+        bytes = transfer.bytes;
+    }
+    activity.flow = network_.start(shape, Bytes(bytes), Time(Duration(now_)));
     activity.flowing = true;
     if (activity.flow.index >= activity_of_flow_.size()) {
         activity_of_flow_.resize(activity.flow.index + 1);
@@ -410,6 +462,11 @@ void Engine::end_activity(std::uint32_t a) {
     if (activity.flowing) {
         network_.stop(activity.flow, Time(Duration(now_)));
         network_changed_ = true;
+    }
+    if (activity.kind == Activity::Kind::StepMessage) {
+        ++events_;
+        end_step_message(activity.collective);
+        return;
     }
     if (activity.kind == Activity::Kind::Message) {
         for (std::size_t side = 0; side < 2; ++side) {

@@ -158,14 +158,18 @@ struct StepState {
 
 // A collective or message in progress.
 struct Activity {
-    enum class Kind : std::uint8_t { Free, Collective, Message } kind = Kind::Free;
+    enum class Kind : std::uint8_t { Free, Collective, Message, StepMessage } kind = Kind::Free;
     Stream stream = Stream::Compute;  // Collective
     bool flowing = false;
     std::int32_t blocks = 0;
-    std::uint32_t transfer = 0;
+    std::uint32_t transfer = 0;           // StepMessage: of Bound::step_messages
     std::uint32_t group = 0;              // Collective
     std::uint32_t ranks[2] = {0, 0};      // Message: sender, receiver
     std::uint32_t transfers[2] = {0, 0};  // Message: in the programs of both
+    std::uint32_t collective = 0;         // StepMessage: the activity that it is part of
+    std::uint32_t step = 0;               // Collective by steps: of Bound::collective_steps
+    std::uint32_t messages_left = 0;      // of the step in progress
+    std::int64_t repeats_left = 0;
     FlowId flow;
     Ps start = 0;
     Ps end = kNever;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/check.h"
 #include "sim/core/hash.h"
 
 namespace memwall {
@@ -90,7 +91,8 @@ class Folder {
         while (true) {
             refine();
             const std::uint32_t now = count_classes(ranks_) + count_classes(groups_) +
-                                      count_classes(transfers_) + count_classes(links_);
+                                      count_classes(transfers_) + count_classes(messages_) +
+                                      count_classes(links_);
             if (now == before) {
                 break;
             }
@@ -115,7 +117,7 @@ class Folder {
         }
         groups_.assign(bound_.groups.size(), 0);
         transfers_.reserve(bound_.transfers.size());
-        std::vector<std::uint32_t> number(bound_.links.size(), kNone32);
+        shared_number_.assign(bound_.links.size(), kNone32);
         for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
             const BoundTransfer& x = bound_.transfers[t];
             transfers_.push_back(Hasher(2)
@@ -128,25 +130,67 @@ class Folder {
                                      .add(x.isolated)
                                      .value());
             const std::uint32_t known = users_;
-            user_of_.push_back(x.isolated ? kNone32 : user_of(t));
-            if (users_ == known) {
-                continue;
+            const bool by_steps = x.steps_begin != x.steps_end;
+            user_of_.push_back(x.isolated || by_steps ? kNone32 : user_of(t));
+            if (users_ != known) {
+                share(user_of_[t], x.usage_begin, x.usage_end);
             }
-            for (std::uint32_t u = x.usage_begin; u < x.usage_end; ++u) {
-                const Usage& usage = bound_.usages[u];
-                if (bound_.capacities[usage.link] <= 0) {
-                    continue;
-                }
-                if (number[usage.link] == kNone32) {
-                    number[usage.link] = size32(links_.size());
-                    links_.push_back(Hasher(3).add(bound_.capacities[usage.link]).value());
-                }
-                sharing_.push_back({user_of_[t],
-                                    number[usage.link],
-                                    static_cast<std::uint64_t>(usage.coefficient)});
+            if (by_steps) {
+                start_steps(t);
             }
         }
-        shared_number_ = std::move(number);
+    }
+
+    void share(std::uint32_t user, std::uint32_t usage_begin, std::uint32_t usage_end) {
+        for (std::uint32_t u = usage_begin; u < usage_end; ++u) {
+            const Usage& usage = bound_.usages[u];
+            if (bound_.capacities[usage.link] <= 0) {
+                continue;
+            }
+            std::uint32_t& number = shared_number_[usage.link];
+            if (number == kNone32) {
+                number = size32(links_.size());
+                links_.push_back(Hasher(3).add(bound_.capacities[usage.link]).value());
+            }
+            sharing_.push_back({user, number, static_cast<std::uint64_t>(usage.coefficient)});
+        }
+    }
+
+    // Each message of a step is a user of its own.
+    void start_steps(std::uint32_t t) {
+        const BoundTransfer& x = bound_.transfers[t];
+        for (std::uint32_t s = x.steps_begin; s < x.steps_end; ++s) {
+            const BoundStep& step = bound_.collective_steps[s];
+            MW_CHECK(step.messages_begin == messages_.size(),
+                     "steps are not in order of transfers");
+            for (std::uint32_t m = step.messages_begin; m < step.messages_end; ++m) {
+                const BoundMessage& message = bound_.step_messages[m];
+                messages_.push_back(Hasher(5)
+                                        .add(std::uint64_t{s - x.steps_begin})
+                                        .add(step.repeat)
+                                        .add(std::int64_t{message.latency})
+                                        .add(message.bytes)
+                                        .add(message.cap)
+                                        .add(message.weight)
+                                        .value());
+                transfer_of_message_.push_back(t);
+                user_of_message_.push_back(users_);
+                share(users_++, message.usage_begin, message.usage_end);
+            }
+        }
+    }
+
+    // Transfers and their messages see each other.
+    void refine_messages(const std::vector<Colour>& used) {
+        std::vector<Colour> seen(messages_.empty() ? 0 : transfers_.size(), 0);
+        for (std::size_t m = 0; m < messages_.size(); ++m) {
+            messages_[m] = join(join(messages_[m], used[user_of_message_[m]]),
+                                transfers_[transfer_of_message_[m]]);
+            seen[transfer_of_message_[m]] += mix64(messages_[m]);
+        }
+        for (std::size_t t = 0; t < seen.size(); ++t) {
+            transfers_[t] = join(transfers_[t], seen[t]);
+        }
     }
 
     // Transfers of an owner stand together.
@@ -186,6 +230,9 @@ class Folder {
                 users[user_of_[t]] += mix64(transfers_[t]);
             }
         }
+        for (std::size_t m = 0; m < messages_.size(); ++m) {
+            users[user_of_message_[m]] = mix64(messages_[m]);
+        }
         std::vector<Colour> seen(links_.size(), 0);
         std::vector<Colour> used(users_, 0);
         for (const Sharing& s : sharing_) {
@@ -195,6 +242,7 @@ class Folder {
         for (std::size_t l = 0; l < links_.size(); ++l) {
             links_[l] = join(links_[l], seen[l]);
         }
+        refine_messages(used);
         // Transfers see who makes them.
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             const BoundGroup& group = bound_.groups[g];
@@ -246,6 +294,7 @@ class Folder {
         fold_ranks(to, ranks, groups, transfers);
         fold_groups(to, ranks, groups, transfers);
         fold_transfers(to, transfers, links);
+        fold_steps(to, transfers, links);
         for (std::size_t l = 0; l < links.first.size(); ++l) {
             const BoundLink& link = bound_.links[links.first[l]];
             to.links.push_back({link.representative, links.count[l], link.capacity, link.side});
@@ -335,39 +384,106 @@ class Folder {
         }
     }
 
-    void fold_transfers(Bound& to, const Classes& transfers, const Classes& links) const {
-        struct Part {
-            std::uint32_t transfer;
-            std::uint32_t link;
-            std::int64_t coefficient;
-        };
-        std::vector<Part> parts;
-        for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
-            const BoundTransfer& x = bound_.transfers[t];
-            for (std::uint32_t u = x.usage_begin; u < x.usage_end; ++u) {
-                const Usage& usage = bound_.usages[u];
-                const std::uint32_t link = links.of[usage.link];
-                if (links.first[link] == usage.link) {
-                    parts.push_back({transfers.of[t], link, usage.coefficient});
+    // What the members of each class of transfers, or of messages, put together on the lowest link of each class of links.
+    class FoldedUsage {
+      public:
+        explicit FoldedUsage(const Classes& links) : links_(links) {}
+
+        void add(std::uint32_t user_class, const Usage& usage) {
+            const std::uint32_t link = links_.of[usage.link];
+            if (links_.first[link] == usage.link) {
+                parts_.push_back({user_class, link, usage.coefficient});
+            }
+        }
+        void sort() {
+            std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
+                return a.user != b.user ? a.user < b.user : a.link < b.link;
+            });
+        }
+        // Of the class, which must be larger than that of the call before.
+        void append(std::uint32_t user_class, std::vector<Usage>& to) {
+            const std::size_t begin = to.size();
+            for (; next_ < parts_.size() && parts_[next_].user == user_class; ++next_) {
+                if (to.size() > begin && to.back().link == parts_[next_].link) {
+                    to.back().coefficient += parts_[next_].coefficient;
+                } else {
+                    to.push_back({parts_[next_].link, parts_[next_].coefficient});
                 }
             }
         }
-        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-            return a.transfer != b.transfer ? a.transfer < b.transfer : a.link < b.link;
-        });
-        std::size_t next = 0;
+
+      private:
+        struct Part {
+            std::uint32_t user;
+            std::uint32_t link;
+            std::int64_t coefficient;
+        };
+        const Classes& links_;
+        std::vector<Part> parts_;
+        std::size_t next_ = 0;
+    };
+
+    void fold_transfers(Bound& to, const Classes& transfers, const Classes& links) const {
+        FoldedUsage usage(links);
+        for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
+            const BoundTransfer& x = bound_.transfers[t];
+            for (std::uint32_t u = x.usage_begin; u < x.usage_end; ++u) {
+                usage.add(transfers.of[t], bound_.usages[u]);
+            }
+        }
+        usage.sort();
         for (std::uint32_t c = 0; c < transfers.first.size(); ++c) {
             BoundTransfer x = bound_.transfers[transfers.first[c]];
             x.usage_begin = size32(to.usages.size());
-            for (; next < parts.size() && parts[next].transfer == c; ++next) {
-                if (to.usages.size() > x.usage_begin && to.usages.back().link == parts[next].link) {
-                    to.usages.back().coefficient += parts[next].coefficient;
-                } else {
-                    to.usages.push_back({parts[next].link, parts[next].coefficient});
-                }
-            }
+            usage.append(c, to.usages);
             x.usage_end = size32(to.usages.size());
             to.transfers.push_back(x);
+        }
+    }
+
+    // A class of messages is in one step of one class of transfers, and is played once there.
+    void fold_steps(Bound& to, const Classes& transfers, const Classes& links) const {
+        if (messages_.empty()) {
+            return;
+        }
+        const Classes messages = classes_of(messages_);
+        FoldedUsage usage(links);
+        for (std::uint32_t m = 0; m < messages_.size(); ++m) {
+            const BoundMessage& message = bound_.step_messages[m];
+            for (std::uint32_t u = message.usage_begin; u < message.usage_end; ++u) {
+                usage.add(messages.of[m], bound_.usages[u]);
+            }
+        }
+        usage.sort();
+        std::vector<BoundMessage> folded;
+        for (std::uint32_t c = 0; c < messages.first.size(); ++c) {
+            BoundMessage message = bound_.step_messages[messages.first[c]];
+            message.usage_begin = size32(to.usages.size());
+            usage.append(c, to.usages);
+            message.usage_end = size32(to.usages.size());
+            folded.push_back(message);
+        }
+        std::vector<std::uint32_t> step_of(messages.first.size(),
+                                           kNone32);  // last one that it was met in
+        for (std::uint32_t c = 0; c < transfers.first.size(); ++c) {
+            BoundTransfer& x = to.transfers[c];
+            const std::uint32_t begin = size32(to.collective_steps.size());
+            for (std::uint32_t s = x.steps_begin; s < x.steps_end; ++s) {
+                BoundStep step = bound_.collective_steps[s];
+                const std::uint32_t first = size32(to.step_messages.size());
+                for (std::uint32_t m = step.messages_begin; m < step.messages_end; ++m) {
+                    const std::uint32_t of = messages.of[m];
+                    if (step_of[of] != s) {
+                        step_of[of] = s;
+                        to.step_messages.push_back(folded[of]);
+                    }
+                }
+                step.messages_begin = first;
+                step.messages_end = size32(to.step_messages.size());
+                to.collective_steps.push_back(step);
+            }
+            x.steps_begin = begin;
+            x.steps_end = size32(to.collective_steps.size());
         }
     }
 
@@ -375,6 +491,9 @@ class Folder {
     std::vector<Colour> ranks_;
     std::vector<Colour> groups_;
     std::vector<Colour> transfers_;
+    std::vector<Colour> messages_;  // of steps
+    std::vector<std::uint32_t> transfer_of_message_;
+    std::vector<std::uint32_t> user_of_message_;
     std::vector<Colour> links_;  // that are shared
     std::vector<Sharing> sharing_;
     std::vector<std::uint32_t> user_of_;  // by transfer; kNone32 where nothing is shared

@@ -66,6 +66,16 @@ class LinkUses {
         }
     }
 
+    // A message of a step takes what its links have, and others of its group are on them at the same time.
+    void add(const BoundMessage& message) {
+        for (std::uint32_t u = message.usage_begin; u < message.usage_end; ++u) {
+            LinkUse& use = uses_[bound_.usages[u].link];
+            use.shared = true;
+            use.alone.of_others = std::numeric_limits<double>::infinity();
+            use.capped.of_others = std::numeric_limits<double>::infinity();
+        }
+    }
+
     [[nodiscard]] bool never_binds(std::size_t link) const { return uses_[link].capped.sum() <= 1; }
 
     [[nodiscard]] bool can_slow(const BoundTransfer& transfer) const {
@@ -108,8 +118,12 @@ void find_isolated(Bound& bound) {
         }
         begin = end;
     }
+    for (const BoundMessage& message : bound.step_messages) {
+        uses.add(message);
+    }
     for (BoundTransfer& transfer : bound.transfers) {
-        transfer.isolated = transfer.bytes == 0 || !uses.can_slow(transfer);
+        transfer.isolated = transfer.steps_begin == transfer.steps_end &&
+                            (transfer.bytes == 0 || !uses.can_slow(transfer));
     }
     for (std::size_t l = 0; l < bound.capacities.size(); ++l) {
         if (uses.never_binds(l)) {

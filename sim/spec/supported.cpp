@@ -29,11 +29,6 @@ void check_job(const JobCheck& check) {
                fmt::format("a step of a model with {} experts", job.model.moe.experts),
                "`memwall trace` shows its layers; dense models run");
     }
-    if (check.machine.fidelity == Fidelity::Stepwise) {
-        refuse("machine.network.fidelity",
-               "a step in which every message is a flow of its own (fidelity stepwise)",
-               "say `fidelity: fluid`, or `alpha_beta` for the closed forms");
-    }
     if (job.parallel.sharding.kind != ShardingKind::None && job.parallel.sharding.unit != "block") {
         refuse("parallel.sharding.unit",
                fmt::format("sharding unit '{}'", job.parallel.sharding.unit),

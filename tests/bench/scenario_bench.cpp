@@ -1,6 +1,6 @@
 // Whole scenarios, from the parsed plan to the result, one core: the speed bars of the project. And the case that an
 // analytical simulator with an event per chunk needs 14 s and 357 MB for on a machine of this kind: one ring all-reduce of
-// 1 GB over 1,024 ranks (50 GB/s, 500 ns links), unfolded, as one fluid activity.
+// 1 GB over 1,024 ranks (50 GB/s, 500 ns links), unfolded, as one fluid activity and message by message.
 #include <stdexcept>
 #include <string>
 
@@ -77,7 +77,6 @@ Plan ring_of(int ranks) {
     machine.nodes = ranks;
     machine.law = CollectiveLaw::Steps;
     machine.algorithm = "ring";
-    machine.fidelity = Fidelity::Fluid;
     Job& job = plan.jobs.front();
     job.nodes = ranks;
     job.degrees = Degrees{};
@@ -86,7 +85,7 @@ Plan ring_of(int ranks) {
     return plan;
 }
 
-void ring_fluid(benchmark::State& state) {
+void ring_all_reduce(benchmark::State& state, Fidelity fidelity) {
     Diagnostics diagnostics;
     const auto workload =
         read_astra_text("ring",
@@ -100,12 +99,21 @@ void ring_fluid(benchmark::State& state) {
     const ProgramSet programs = astra_program(*workload);
     SimulateOptions options;
     options.programs = {&programs};
-    run(state, ring_of(static_cast<int>(state.range(0))), options);
+    Plan plan = ring_of(static_cast<int>(state.range(0)));
+    plan.machine.fidelity = fidelity;
+    run(state, plan, options);
+}
+void ring_fluid(benchmark::State& state) {
+    ring_all_reduce(state, Fidelity::Fluid);
+}
+void ring_stepwise(benchmark::State& state) {
+    ring_all_reduce(state, Fidelity::Stepwise);
 }
 BENCHMARK(gpt3_175b)->Unit(benchmark::kMillisecond);
 BENCHMARK(llama_405b_16384)->Unit(benchmark::kMillisecond);
 BENCHMARK(gpt3_175b_no_fold)->Unit(benchmark::kMillisecond);
 BENCHMARK(gpt3_175b_plain)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_fluid)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(ring_stepwise)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 }  // namespace
