@@ -4,82 +4,53 @@
 #include <numeric>
 
 #include "sim/core/check.h"
-#include "sim/core/hash.h"
+#include "sim/run/colours.h"
 
 namespace memwall {
 namespace {
-
-using Colour = std::uint64_t;
 
 std::uint32_t size32(std::size_t n) {
     return static_cast<std::uint32_t>(n);
 }
 
-Colour join(Colour a, std::uint64_t b) {
-    return mix64(a * kGolden64 + b);
-}
-
-// Numbers the colours in order of first appearance.
-struct Classes {
-    std::vector<std::uint32_t> of;     // element -> class
-    std::vector<std::uint32_t> first;  // class -> lowest element
-    std::vector<std::uint64_t> count;
-};
-
-// Open addressing over colours, which are uniform already.
-class ColourTable {
+// What the members of each class of transfers, or of messages, put together on the lowest link of each class of links.
+class FoldedUsage {
   public:
-    explicit ColourTable(std::size_t elements) {
-        std::size_t size = 16;
-        while (size < 2 * elements) {
-            size *= 2;
+    explicit FoldedUsage(const Classes& links) : links_(links) {}
+
+    void add(std::uint32_t user_class, const Usage& usage) {
+        const std::uint32_t link = links_.of[usage.link];
+        if (links_.first[link] == usage.link) {
+            parts_.push_back({user_class, link, usage.coefficient});
         }
-        keys_.resize(size);
-        values_.assign(size, kNone32);
     }
-    // The number of the colour; a fresh one gets the next number.
-    std::uint32_t number(Colour colour) {
-        std::size_t at = colour & (keys_.size() - 1);
-        while (values_[at] != kNone32 && keys_[at] != colour) {
-            at = (at + 1) & (keys_.size() - 1);
-        }
-        if (values_[at] == kNone32) {
-            keys_[at] = colour;
-            values_[at] = next_++;
-        }
-        return values_[at];
+    void sort() {
+        std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
+            return a.user != b.user ? a.user < b.user : a.link < b.link;
+        });
     }
-    [[nodiscard]] std::uint32_t size() const { return next_; }
+    // Of the class, which must be larger than that of the call before.
+    void append(std::uint32_t user_class, std::vector<Usage>& to) {
+        const std::size_t begin = to.size();
+        for (; next_ < parts_.size() && parts_[next_].user == user_class; ++next_) {
+            if (to.size() > begin && to.back().link == parts_[next_].link) {
+                to.back().coefficient += parts_[next_].coefficient;
+            } else {
+                to.push_back({parts_[next_].link, parts_[next_].coefficient});
+            }
+        }
+    }
 
   private:
-    std::vector<Colour> keys_;
-    std::vector<std::uint32_t> values_;
-    std::uint32_t next_ = 0;
+    struct Part {
+        std::uint32_t user;
+        std::uint32_t link;
+        std::int64_t coefficient;
+    };
+    const Classes& links_;
+    std::vector<Part> parts_;
+    std::size_t next_ = 0;
 };
-
-Classes classes_of(const std::vector<Colour>& colours) {
-    ColourTable table(colours.size());
-    Classes classes;
-    classes.of.reserve(colours.size());
-    for (std::uint32_t i = 0; i < colours.size(); ++i) {
-        const std::uint32_t c = table.number(colours[i]);
-        if (c == classes.first.size()) {
-            classes.first.push_back(i);
-            classes.count.push_back(0);
-        }
-        ++classes.count[c];
-        classes.of.push_back(c);
-    }
-    return classes;
-}
-
-std::uint32_t count_classes(const std::vector<Colour>& colours) {
-    ColourTable table(colours.size());
-    for (const Colour c : colours) {
-        table.number(c);
-    }
-    return table.size();
-}
 
 class Folder {
   public:
@@ -383,45 +354,6 @@ class Folder {
             to.groups.push_back(group);
         }
     }
-
-    // What the members of each class of transfers, or of messages, put together on the lowest link of each class of links.
-    class FoldedUsage {
-      public:
-        explicit FoldedUsage(const Classes& links) : links_(links) {}
-
-        void add(std::uint32_t user_class, const Usage& usage) {
-            const std::uint32_t link = links_.of[usage.link];
-            if (links_.first[link] == usage.link) {
-                parts_.push_back({user_class, link, usage.coefficient});
-            }
-        }
-        void sort() {
-            std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
-                return a.user != b.user ? a.user < b.user : a.link < b.link;
-            });
-        }
-        // Of the class, which must be larger than that of the call before.
-        void append(std::uint32_t user_class, std::vector<Usage>& to) {
-            const std::size_t begin = to.size();
-            for (; next_ < parts_.size() && parts_[next_].user == user_class; ++next_) {
-                if (to.size() > begin && to.back().link == parts_[next_].link) {
-                    to.back().coefficient += parts_[next_].coefficient;
-                } else {
-                    to.push_back({parts_[next_].link, parts_[next_].coefficient});
-                }
-            }
-        }
-
-      private:
-        struct Part {
-            std::uint32_t user;
-            std::uint32_t link;
-            std::int64_t coefficient;
-        };
-        const Classes& links_;
-        std::vector<Part> parts_;
-        std::size_t next_ = 0;
-    };
 
     void fold_transfers(Bound& to, const Classes& transfers, const Classes& links) const {
         FoldedUsage usage(links);
