@@ -74,13 +74,13 @@ class Builder {
         set_.slots = static_cast<std::uint16_t>(kFirstLayer + layers);
     }
 
-    // Zero time without a slot to wait for is no kernel.
+    // Zero time without anything to wait for is no kernel.
     void compute(const std::string& label,
                  Duration time,
                  std::uint16_t slot,
                  bool backward,
                  Category category = Category::Compute) {
-        if (time.count() == 0 && slot == kNoSlot) {
+        if (time.count() == 0 && slot == kNoSlot && !waits_for_collective_) {
             return;
         }
         Op op;
@@ -173,9 +173,7 @@ void backward(Builder& b, AstraKeyword keyword, const AstraLayer& l, std::size_t
     }
 }
 
-}  // namespace
-
-ProgramSet astra_program(const AstraWorkload& workload) {
+ProgramSet one_stage(const AstraWorkload& workload) {
     const std::vector<AstraLayer>& layers = workload.layers;
     const AstraKeyword keyword = workload.header.keyword;
     Builder b(layers.size());
@@ -197,6 +195,17 @@ ProgramSet astra_program(const AstraWorkload& workload) {
         backward(b, keyword, layers[i], i);
     }
     return b.take();
+}
+
+}  // namespace
+
+ProgramSet astra_program(const AstraWorkload& workload, int stages) {
+    ProgramSet set = one_stage(workload);
+    for (int stage = 1; stage < stages; ++stage) {
+        set.programs.push_back(set.programs.front());
+        set.programs.back().stage = stage;
+    }
+    return set;
 }
 
 }  // namespace memwall

@@ -7,12 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/check.h"
 #include "sim/core/quantity.h"
 
 namespace memwall {
 namespace {
 
 constexpr std::int64_t kLayersMax = 50'000;  // each needs an event slot of 16 bits
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
+constexpr double kStepMax_s =
+    3600;  // longer ones are wrong units, and 1,000 steps must stay below 2^63 ps
 constexpr std::size_t kFields = 12;
 constexpr std::string_view kSpace = " \t\r\v\f";
 
@@ -110,6 +114,9 @@ class Reader {
             return std::nullopt;
         }
         check_times(lines[0].place);
+        if (diagnostics_.errors() != errors_before_) {
+            return std::nullopt;
+        }
         assume();
         return std::move(workload_);
     }
@@ -221,6 +228,9 @@ class Reader {
 
     std::optional<CollectiveCall> collective(const Word& word, const Word& size, PassKind pass) {
         const std::int64_t bytes = number(size, "a collective's size");
+        if (bytes > kBytesMax) {
+            error(size.place, fmt::format("a collective of {} bytes is larger than 1 PiB", bytes));
+        }
         if (word.text == "NONE") {
             if (bytes > 0) {
                 warn(size.place, fmt::format("{} bytes of NONE have no effect", bytes));
@@ -296,6 +306,25 @@ class Reader {
     }
 
     void check_times(const Place& place) {
+        double total_s = 0;
+        for (const AstraLayer& l : workload_.layers) {
+            for (const Duration d : {l.forward.compute,
+                                     l.input_gradient.compute,
+                                     l.weight_gradient.compute,
+                                     l.update}) {
+                total_s += to_seconds(d);
+            }
+        }
+        if (total_s > kStepMax_s) {
+            diagnostics_
+                .error("E0541",
+                       place,
+                       fmt::format("the times of the file add up to {:.0f} s, if one unit is {}",
+                                   total_s,
+                                   to_text(unit_)))
+                .hint = "a step of more than an hour: is the unit of time right?";
+            return;
+        }
         const bool idle =
             std::all_of(workload_.layers.begin(), workload_.layers.end(), [](const AstraLayer& l) {
                 return l.forward.compute.count() == 0 && l.input_gradient.compute.count() == 0 &&
@@ -313,7 +342,8 @@ class Reader {
         const AstraHeader& h = workload_.header;
         if (h.pp > 1) {
             list.push_back(fmt::format(
-                "pp is {}: the file describes one stage; transfers between stages are not in it",
+                "pp is {}: the file describes one stage, which every stage runs; transfers between "
+                "stages are not in it",
                 h.pp));
         }
         if (h.gradient_accumulation > 1) {
@@ -336,32 +366,18 @@ class Reader {
 
 std::optional<AstraWorkload> read_astra_text(const std::string& label,
                                              std::string_view text,
-                                             std::optional<Duration> time_unit,
+                                             Duration time_unit,
                                              Diagnostics& diagnostics) {
-    if (!time_unit) {
-        diagnostics.error("E0541", {label, 0, 0}, "the times of this file have no unit").hint =
-            "say --time-unit ns (files of SimAI) or --time-unit us (files for Chakra's converter)";
-        return std::nullopt;
-    }
-    if (time_unit->count() <= 0) {
-        diagnostics.error("E0541", {label, 0, 0}, "the time unit is not positive");
-        return std::nullopt;
-    }
-    return Reader(*time_unit, diagnostics).read(label, text);
+    MW_CHECK(time_unit.count() > 0, "a unit of time is positive");
+    return Reader(time_unit, diagnostics).read(label, text);
 }
 
-std::optional<Duration> read_time_unit(std::string_view text,
-                                       const Place& place,
-                                       Diagnostics& diagnostics) {
-    const bool bare = !text.empty() && (text.front() < '0' || text.front() > '9');
-    const Parsed<Duration> unit =
-        parse<Duration>(bare ? "1" + std::string(text) : std::string(text));
-    if (unit && unit->count() > 0) {
-        return *unit;
-    }
-    diagnostics.error("E0541", place, fmt::format("'{}' is not a time unit", text)).hint =
-        "say ns, us, ms, s, or a duration such as 10ns";
-    return std::nullopt;
+std::string_view name_of(AstraKeyword keyword) {
+    const auto* const found =
+        std::find_if(kKeywords.begin(), kKeywords.end(), [&](const KeywordName& k) {
+            return k.keyword == keyword;
+        });
+    return found == kKeywords.end() ? std::string_view() : found->word;
 }
 
 }  // namespace memwall

@@ -64,22 +64,19 @@ struct AstraWorkload {
     std::vector<std::string> assumptions;
 };
 
-// `time_unit`: one unit of the file's times; without it the file is refused. nullopt: at least one error was added.
+// `time_unit`: one unit of the file's times, > 0. nullopt: at least one error was added.
 [[nodiscard]] std::optional<AstraWorkload> read_astra_text(const std::string& label,
                                                            std::string_view text,
-                                                           std::optional<Duration> time_unit,
+                                                           Duration time_unit,
                                                            Diagnostics& diagnostics);
 
-// "ns", "us", "ms", "s" or a duration such as 1.5us; nullopt: an error was added.
-[[nodiscard]] std::optional<Duration> read_time_unit(std::string_view text,
-                                                     const Place& place,
-                                                     Diagnostics& diagnostics);
+[[nodiscard]] std::string_view name_of(AstraKeyword keyword);  // as in the file
 
-// One step on one stage, in the order of ASTRA-sim's training loop (astra-sim/workload/Workload.cc of version 1.0):
+// One step on one stage, which each of `stages` runs, in the order of ASTRA-sim's training loop (astra-sim/workload/Workload.cc of version 1.0):
 // forward: compute, then its collective, waited for. Backward from the last layer: DATA: weight gradient, its collective
 // beside the rest, input gradient; others: input gradient, its collective beside the weight gradient and waited for after
 // it, then the weight gradient's collective beside the rest. A layer's update, and its next forward, wait for the
 // collective of its weight gradient.
-[[nodiscard]] ProgramSet astra_program(const AstraWorkload& workload);
+[[nodiscard]] ProgramSet astra_program(const AstraWorkload& workload, int stages = 1);
 
 }  // namespace memwall

@@ -68,24 +68,14 @@ TEST_CASE("times are multiplied by the stated unit") {
     CHECK(us.assumptions.front() == "one unit of time in the file is 1us");
 }
 
-TEST_CASE("a file without a stated time unit is refused") {
+TEST_CASE("a step of more than an hour is taken for a wrong unit of time") {
+    const std::string hour = "MODEL\n1\na -1 3599 NONE 0 1 NONE 0 0 NONE 0 0\n";
+    const std::string longer = "MODEL\n1\na -1 3599 NONE 0 1 NONE 0 0 NONE 0 1\n";
+    CHECK(good(hour, 1_s).layers.size() == 1);  // 3,600 s
     Diagnostics d;
-    CHECK_FALSE(read_astra_text("w.txt", "DATA\n" + kTwoLayers, std::nullopt, d).has_value());
+    CHECK_FALSE(read_astra_text("w.txt", longer, 1_s, d).has_value());
     CHECK(d.sorted().front().code == "E0541");
-    CHECK(d.sorted().front().hint.find("--time-unit ns") != std::string::npos);
-}
-
-TEST_CASE("time units are words or durations") {
-    Diagnostics d;
-    CHECK(read_time_unit("ns", {}, d) == 1_ns);
-    CHECK(read_time_unit("us", {}, d) == 1_us);
-    CHECK(read_time_unit("10ns", {}, d) == 10_ns);
-    CHECK_FALSE(d.has_errors());
-    for (const char* wrong : {"", "fortnight", "0ns", "5", "GB", "-1ns"}) {
-        Diagnostics e;
-        CHECK_FALSE(read_time_unit(wrong, {}, e).has_value());
-        CHECK(e.has_errors());
-    }
+    CHECK(d.sorted().front().text == "the times of the file add up to 3601 s, if one unit is 1s");
 }
 
 TEST_CASE("the keyword decides the groups") {
@@ -178,6 +168,25 @@ TEST_CASE("the program of a data-parallel workload sends weight gradients beside
     CHECK(std::get<Measured>(p.kernels[p.ops[0].work]).duration == 1_ns);
 }
 
+TEST_CASE("a pass without time still waits, so that what follows overlaps as it should") {
+    const ProgramSet p = astra_program(
+        good("HYBRID_TRANSFORMER\n1\na -1 1 ALLGATHER 8 0 REDUCESCATTER 8 3 NONE 0 0\n"));
+    // The weight gradient waits for the all-gather through the empty input gradient, not for the reduce-scatter.
+    CHECK(listing(p) == std::vector<std::string>{"a forward (21)>0",
+                                                 "a forward comm (0)>1",
+                                                 "a input gradient (1)>0",
+                                                 "a input gradient comm (0)>1",
+                                                 "a weight gradient ()>0"});
+    CHECK(std::get<Measured>(p.kernels[p.ops[2].work]).duration == 0_ns);
+}
+
+TEST_CASE("every stage runs the program of the file") {
+    const ProgramSet p = astra_program(good("HYBRID_TRANSFORMER pp: 3\n" + kTwoLayers), 3);
+    REQUIRE(p.programs.size() == 3);
+    CHECK(p.programs[2].stage == 2);
+    CHECK(p.programs[2].items.size() == p.programs[0].items.size());
+}
+
 TEST_CASE("a micro-benchmark is its collectives") {
     const ProgramSet p =
         astra_program(good("MICRO\n1\nar -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1048576 0\n"));
@@ -207,6 +216,8 @@ TEST_CASE("wrong workloads are refused at their place") {
           "the forward time is '-5'; a whole number of 0 or more is wanted");
     CHECK(bad("DATA\n1\na -1 1.5 NONE 0 1 NONE 0 1 NONE 0 0\n").code == "E0540");
     CHECK(bad("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE x 0\n").code == "E0540");
+    CHECK(bad("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1125899906842625 0\n").text ==
+          "a collective of 1125899906842625 bytes is larger than 1 PiB");
     CHECK(bad("DATA\n1\na -1 9000000000000000000 NONE 0 1 NONE 0 1 NONE 0 0\n").text ==
           "the forward time is 9000000000000000000, which is too long in this time unit");
     CHECK(bad("HYBRID_TRANSFORMER checkpoints: 2\n" + kTwoLayers).text ==
