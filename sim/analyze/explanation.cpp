@@ -69,6 +69,9 @@ std::vector<ExplainedInput> flop_inputs(const Run& r) {
 }
 
 std::vector<ExplainedInput> bubble_inputs(const Run& r) {
+    if (r.m.executed) {  // no transfers between stages
+        return {};
+    }
     const Degrees& d = r.job().degrees;
     const auto m = static_cast<double>(r.job().micro_batches);
     return {{"p", "pipeline stages", std::to_string(d.pp)},
@@ -179,6 +182,11 @@ std::string value_text(std::string_view name, const Metrics& m) {
                : fmt::format("{} ({})", human(line->mean), human_percent(line->share));
 }
 
+bool is_figure(std::string_view name) {
+    const std::vector<std::string_view>& all = measured_figures();
+    return std::find(all.begin(), all.end(), name) != all.end();
+}
+
 }  // namespace
 
 std::vector<std::string_view> explainable() {
@@ -200,7 +208,12 @@ Explanation explain(std::string_view name, const RunFacts* facts, const Metrics*
     e.name = entry->name;
     e.meaning = entry->meaning;
     e.formula = entry->formula;
-    if (facts != nullptr && metrics != nullptr) {
+    if (facts != nullptr && metrics != nullptr && metrics->executed &&
+        !is_known_of_executed(name) && is_figure(name)) {
+        e.value =
+            "not available: an executed workload states times and transfers, no tokens, FLOPs "
+            "or tensors";
+    } else if (facts != nullptr && metrics != nullptr) {
         e.inputs = entry->inputs({*facts, *metrics});
         e.value = value_text(name, *metrics);
     }

@@ -99,8 +99,11 @@ Metrics measure(const RunFacts& facts) {
         m.exposed += line.label.starts_with("exposed ") ? line.mean : Duration{};
         m.bubble_fraction += line.label == "bubble" ? line.share : 0;
     }
-    set_rates(facts, m);
-    set_memory(facts, m);
+    m.executed = facts.plan.jobs.front().is_executed();
+    if (!m.executed) {
+        set_rates(facts, m);
+        set_memory(facts, m);
+    }
     m.limit = limit_sentence(facts, m);
     m.checks = self_checks(facts, m);
     return m;
@@ -109,7 +112,14 @@ Metrics measure(const RunFacts& facts) {
 FigureValue figure(const Metrics& metrics, std::string_view name) {
     const auto* const found = std::find_if(
         kFigures.begin(), kFigures.end(), [&](const Figure& f) { return f.name == name; });
-    return found == kFigures.end() ? FigureValue{} : FigureValue{found->of(metrics), true};
+    const bool known = found != kFigures.end() && (!metrics.executed || is_known_of_executed(name));
+    return known ? FigureValue{found->of(metrics), true} : FigureValue{};
+}
+
+bool is_known_of_executed(std::string_view name) {
+    constexpr std::array<std::string_view, 4> kNames = {
+        "step_time_s", "first_step_time_s", "bubble_fraction", "exposed_communication_s"};
+    return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 const std::vector<std::string_view>& measured_figures() {

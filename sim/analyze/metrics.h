@@ -35,6 +35,8 @@ struct SelfCheck {
 };
 
 struct Metrics {
+    bool executed =
+        false;  // an executed workload: no tokens, FLOPs or tensors, and no figure made of them
     std::uint64_t gpus = 0;  // of the measured job
     Duration step_time{};    // T: the second, steady step
     Duration first_step_time{};
@@ -64,12 +66,14 @@ struct Metrics {
 
 [[nodiscard]] Metrics measure(const RunFacts& facts);
 
-// A figure by its --json name, in the unit that the name states; ok is false when there is no such figure.
+// A figure by its --json name, in the unit that the name states; ok is false when this run has no such figure.
 struct FigureValue {
     double value = 0;
     bool ok = false;
 };
 [[nodiscard]] FigureValue figure(const Metrics& metrics, std::string_view name);
 [[nodiscard]] const std::vector<std::string_view>& measured_figures();
+// Figures made of times alone: the only ones of an executed workload.
+[[nodiscard]] bool is_known_of_executed(std::string_view name);
 
 }  // namespace memwall

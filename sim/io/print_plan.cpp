@@ -151,6 +151,13 @@ namespace {
 std::string derived_lines(const Plan& plan) {
     std::string text;
     for (const Job& job : plan.jobs) {
+        if (job.is_executed()) {
+            text += fmt::format("# {}: {} GPUs run '{}'\n",
+                                job.name.empty() ? "background" : job.name,
+                                job.degrees.world(),
+                                job.model.name);
+            continue;
+        }
         text += fmt::format("# {}: {} GPUs, {} micro-batches of {} tokens",
                             job.name.empty() ? "background" : job.name,
                             job.degrees.world(),

@@ -59,6 +59,18 @@ Json fit(const FitVerdict& f) {
 Json configuration(const Plan& plan) {
     const Job& job = plan.jobs.front();
     const Degrees& d = job.degrees;
+    if (job.is_executed()) {
+        return {{"gpu", plan.machine.cluster.node.gpu.name},
+                {"cluster", plan.machine.cluster.name},
+                {"nodes", plan.machine.nodes},
+                {"executed", job.astra_file},
+                {"time_unit_s", to_seconds(job.astra_time_unit)},
+                {"layers", job.model.layers},
+                {"tp", d.tp},
+                {"pp", d.pp},
+                {"ep", d.ep},
+                {"dp", d.dp}};
+    }
     return {{"gpu", plan.machine.cluster.node.gpu.name},
             {"cluster", plan.machine.cluster.name},
             {"nodes", plan.machine.nodes},
@@ -87,8 +99,11 @@ Json rows(const Items& items, Row row) {
 
 void add_figures(Json& j, const Metrics& m) {
     for (const std::string_view name : measured_figures()) {
-        const double value = figure(m, name).value;
-        if (name == "fits") {
+        const FigureValue known = figure(m, name);
+        const double value = known.value;
+        if (!known.ok) {
+            j[std::string(name)] = nullptr;
+        } else if (name == "fits") {
             j["fits"] = m.fit.fits;
         } else if (name.ends_with("_bytes")) {
             j[std::string(name)] = static_cast<std::int64_t>(value);
@@ -96,9 +111,10 @@ void add_figures(Json& j, const Metrics& m) {
             j[std::string(name)] = value;
         }
     }
-    j["model_flops"] = m.model_flops.value;
-    j["hardware_flops"] = m.hardware_flops.value;
-    j["peak_flops_per_s"] = m.peak.value;
+    const auto work = [&](double value) { return m.executed ? Json() : Json(value); };
+    j["model_flops"] = work(m.model_flops.value);
+    j["hardware_flops"] = work(m.hardware_flops.value);
+    j["peak_flops_per_s"] = work(m.peak.value);
     j["interference_s"] = to_seconds(m.interference);
     j["total_communication_s"] = to_seconds(m.communication);
 }
@@ -112,12 +128,14 @@ std::string report_json(const Report& r) {
     j["name"] = r.plan.name;
     j["gpus"] = m.gpus;
     add_figures(j, m);
-    j["attention_flops"] =
-        r.plan.jobs.front().attention_flops == AttentionFlops::Full ? "full" : "causal";
+    j["attention_flops"] = m.executed ? Json()
+                           : r.plan.jobs.front().attention_flops == AttentionFlops::Full
+                               ? Json("full")
+                               : Json("causal");
     j["limit"] = m.limit;
     j["configuration"] = configuration(r.plan);
     j["breakdown"] = breakdown(m);
-    j["memory"] = {{"verdict", fit(m.fit)}, {"stages", stages(m)}};
+    j["memory"] = m.executed ? Json() : Json{{"verdict", fit(m.fit)}, {"stages", stages(m)}};
     j["published"] = rows(r.comparisons, [](const Comparison& c) {
         return Json{{"figure", c.figure},
                     {"published", c.published},

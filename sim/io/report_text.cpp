@@ -16,6 +16,20 @@ double gib(std::int64_t bytes) {
     return static_cast<double>(bytes) / kGiB;
 }
 
+// Of an executed workload: the machine and the groups are ours, the rest is in the file.
+std::string executed_head(const Job& job) {
+    const Degrees& d = job.degrees;
+    return fmt::format(
+        "tp {} x pp {} x ep {} in dp {}, executed workload {} of {} layers, unit of time {}\n",
+        d.tp,
+        d.pp,
+        d.ep,
+        d.dp,
+        job.astra_file,
+        human_count(job.model.layers),
+        to_text(job.astra_time_unit));
+}
+
 std::string head(const Report& r, const TextStyle& style) {
     const Job& job = r.plan.jobs.front();
     const Degrees& d = job.degrees;
@@ -24,12 +38,15 @@ std::string head(const Report& r, const TextStyle& style) {
     if (!r.plan.about.empty()) {
         text += r.plan.about + "\n";
     }
-    text += fmt::format("{} x {} on {} ({} nodes), stack {}\n",
+    text += fmt::format("{} x {} on {} ({} nodes){}\n",
                         human_count(static_cast<std::int64_t>(r.metrics.gpus)),
                         machine.cluster.node.gpu.name,
                         machine.cluster.name,
                         human_count(machine.nodes),
-                        job.stack.name);
+                        job.is_executed() ? "" : ", stack " + job.stack.name);
+    if (job.is_executed()) {
+        return text + executed_head(job);
+    }
     text += fmt::format(
         "tp {} x pp {}{} x cp {} x dp {}, micro-batch {}, {} micro-batches, batch {} x {} tokens\n",
         d.tp,
@@ -44,7 +61,24 @@ std::string head(const Report& r, const TextStyle& style) {
     return text;
 }
 
+std::string executed_figures(const Report& r, const TextStyle& style) {
+    std::string text = fmt::format("  step time           {:<14} first (cold) step {}\n",
+                                   style.bold(human(r.metrics.step_time)),
+                                   human(r.metrics.first_step_time));
+    for (const char* name : {"tokens/s per GPU", "MFU, HFU", "peak memory"}) {
+        text += fmt::format("  {:<20}not available\n", name);
+    }
+    return text +
+           style.dim(
+               "  An executed workload states times and transfers; tokens, FLOPs and tensors "
+               "are not in it.") +
+           "\n";
+}
+
 std::string figures(const Report& r, const TextStyle& style) {
+    if (r.metrics.executed) {
+        return executed_figures(r, style);
+    }
     const Metrics& m = r.metrics;
     const std::string_view convention =
         r.plan.jobs.front().attention_flops == AttentionFlops::Full ? "full" : "causal";
@@ -115,6 +149,9 @@ std::string split(const Report& r, const TextStyle& style) {
 
 std::string memory(const Report& r, const TextStyle& style) {
     const Metrics& m = r.metrics;
+    if (m.executed) {
+        return "";
+    }
     std::string text = style.bold("Peak memory per stage") +
                        style.dim("  GiB; composition at the instant of the allocated peak") + "\n";
     std::vector<std::size_t> classes;
@@ -234,9 +271,10 @@ std::string report_text(const Report& r, const TextStyle& style, Detail detail) 
     }
     const std::string limit =
         style.bold("Limit") + "  " + wrapped(r.metrics.limit, style.width, 7) + "\n";
-    std::string text = head(r, style) + "\n" + figures(r, style) + "\n" + limit + "\n" +
-                       split(r, style) + "\n" + memory(r, style);
-    for (const std::string& part : {published(r, style), assumptions(r, style), checks(r, style)}) {
+    std::string text =
+        head(r, style) + "\n" + figures(r, style) + "\n" + limit + "\n" + split(r, style);
+    for (const std::string& part :
+         {memory(r, style), published(r, style), assumptions(r, style), checks(r, style)}) {
         text += part.empty() ? "" : "\n" + part;
     }
     return text;

@@ -41,6 +41,26 @@ bool of_another_dtype(std::string_view path, Dtype used) {
     return false;
 }
 
+// An executed workload brings its times: of a GPU only what joins it to others counts.
+bool of_kernels(std::string_view path) {
+    constexpr std::string_view kGpu = "machine.cluster.node.gpu.";
+    constexpr std::array<std::string_view, 11> kStarts = {"attention",
+                                                          "flash2",
+                                                          "gemm",
+                                                          "hbm",
+                                                          "l2",
+                                                          "memory",
+                                                          "occupancy",
+                                                          "peak",
+                                                          "sms",
+                                                          "tdp",
+                                                          "usable"};
+    return path.starts_with(kGpu) &&
+           std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) {
+               return path.substr(kGpu.size()).starts_with(start);
+           });
+}
+
 // Constants of one part with one citation share a line.
 void add(std::vector<Assumption>& all,
          std::string_view part,
@@ -59,11 +79,13 @@ void add(std::vector<Assumption>& all,
 }  // namespace
 
 std::vector<Assumption> assumptions(const Plan& plan, const Provenance& provenance) {
+    const bool executed = plan.jobs.front().is_executed();
     const Dtype used = plan.jobs.front().training.precision.compute;
     std::vector<Assumption> all;
     for (const Subtree& subtree : kSubtrees) {
         for (const auto& [path, citation] : provenance.sources) {
-            if (!path.starts_with(subtree.prefix) || of_another_dtype(path, used)) {
+            if (!path.starts_with(subtree.prefix) || of_another_dtype(path, used) ||
+                (executed && of_kernels(path))) {
                 continue;
             }
             const std::string_view rest = std::string_view(path).substr(subtree.prefix.size());

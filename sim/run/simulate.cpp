@@ -94,7 +94,8 @@ RunResult simulate(const Plan& plan, const SimulateOptions& options, SimulationP
     for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
         const Job& job = plan.jobs[j];
         if (const ProgramSet* set = given(options.programs, j)) {
-            programs.push_back(set);
+            all.programs[j] = *set;
+            programs.push_back(&all.programs[j]);
             continue;
         }
         const WorkloadTrace* trace = given(options.traces, j);

@@ -71,6 +71,11 @@ struct Job {
     std::string name;
     Model model;
     std::string trace_file;  // a workload trace instead of a model; empty = built from the model
+    // A text workload of ASTRA-sim instead of a model: what ranks ran after sharding. It states times and transfers only:
+    // model, sequence, batch, training and stack mean nothing then, and `stages` is empty.
+    std::string astra_file;
+    Duration astra_time_unit{};  // one unit of its times
+    [[nodiscard]] bool is_executed() const { return !astra_file.empty(); }
     std::int64_t sequence = 0;
     std::int64_t padded_vocabulary = 0;
     Batch batch;

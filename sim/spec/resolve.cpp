@@ -188,6 +188,24 @@ void resolve_trace_job(JobPart& part, const JobCheck& check) {
     }
 }
 
+// The degrees came with the file. Expert groups divide the data-parallel ranks; the ranks of one position in them share
+// their experts.
+void resolve_executed_job(JobPart& part, const JobCheck& check) {
+    resolve_degrees(part, check);
+    Degrees& d = part.job.degrees;
+    if (d.dp % d.ep != 0) {
+        Diagnostic& error = check.error(
+            "E0325", "parallel.ep", fmt::format("ep {} does not divide dp {}", d.ep, d.dp));
+        error.notes.push_back({check.at("machine.nodes"),
+                               fmt::format("dp is the GPUs / (tp {} x pp {})", d.tp, d.pp)});
+        error.hint = fmt::format("divisors of {}: {}", d.dp, divisors_of(d.dp, d.dp));
+        return;
+    }
+    d.shard = d.ep;
+    d.replicate = d.dp / d.ep;
+    part.job.micro_batches = 1;
+}
+
 void resolve_model_job(JobPart& part, const JobCheck& check) {
     Job& job = part.job;
     check_positions(check);
@@ -207,6 +225,10 @@ void resolve_job(JobPart& part, const Machine& machine, Diagnostics& diagnostics
     const JobCheck check{part.job, machine, part.document, diagnostics};
     check_sizes(check);
     if (diagnostics.errors() != before) {
+        return;
+    }
+    if (part.job.is_executed()) {
+        resolve_executed_job(part, check);
         return;
     }
     const bool trace = !part.job.trace_file.empty();

@@ -19,7 +19,7 @@ void check_job(const JobCheck& check) {
                fmt::format("context parallelism (cp {})", job.degrees.cp),
                "say `cp: 1`; sequence_parallel with tp shares the sequence too");
     }
-    if (job.degrees.ep > 1) {
+    if (job.degrees.ep > 1 && !job.is_executed()) {
         refuse("parallel.ep",
                fmt::format("expert parallelism (ep {})", job.degrees.ep),
                "say `ep: 1` and a model without experts");
@@ -95,7 +95,9 @@ bool check_supported(const Plan& plan, const DocNode& composed, Diagnostics& dia
             j == 0 ? &composed : composed.find("background")->items[j - 1].find("scenario");
         const JobCheck check{plan.jobs[j], plan.machine, *document, diagnostics};
         check_job(check);
-        check_constants(check);
+        if (!plan.jobs[j].is_executed()) {  // its kernels need no constants
+            check_constants(check);
+        }
     }
     return diagnostics.errors() == before;
 }
