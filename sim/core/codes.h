@@ -68,6 +68,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0335", "a sequence longer than the learned position table"},
     {"E0336", "a size beyond what is simulated"},
     {"E0337", "the scenario and its workload trace contradict each other"},
+    {"E0338", "the scenario and its executed workload contradict each other"},
     {"E0390", "legal, but not simulated in this release"},
     // The machine
     {"E0401", "the GPU file lacks constants for a number format"},

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -236,17 +237,25 @@ const DocNode* DataSource::load(DataKind kind,
     return kept ? &*kept : nullptr;
 }
 
-std::optional<WorkloadTrace> DataSource::load_trace(const std::string& reference,
-                                                    const Place& from,
-                                                    std::string& path,
-                                                    Diagnostics& diagnostics) {
+std::optional<std::string> DataSource::load_text(const std::string& reference,
+                                                 const Place& from,
+                                                 std::string& path,
+                                                 Diagnostics& diagnostics) {
     path = join(directory_of(from.file), reference);
-    const FileContent content = files_.read(path, YamlLimits{}.bytes);
+    FileContent content = files_.read(path, YamlLimits{}.bytes);
     if (content.status != FileStatus::Ok) {
         report(DataKind::Model, "./" + reference, {path, content.status}, from, diagnostics);
         return std::nullopt;
     }
-    return read_trace(path, content.text, diagnostics);
+    return std::move(content.text);
+}
+
+std::optional<WorkloadTrace> DataSource::load_trace(const std::string& reference,
+                                                    const Place& from,
+                                                    std::string& path,
+                                                    Diagnostics& diagnostics) {
+    const std::optional<std::string> text = load_text(reference, from, path, diagnostics);
+    return text ? read_trace(path, *text, diagnostics) : std::nullopt;
 }
 
 bool check_schema(const DocNode& document,

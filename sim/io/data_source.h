@@ -39,6 +39,12 @@ class DataSource : public DocumentSource {
                                                           std::string& path,
                                                           Diagnostics& diagnostics);
 
+    // The text of a workload file, in the same way.
+    [[nodiscard]] std::optional<std::string> load_text(const std::string& reference,
+                                                       const Place& from,
+                                                       std::string& path,
+                                                       Diagnostics& diagnostics);
+
     [[nodiscard]] std::vector<std::string> names(DataKind kind);
 
   private:

@@ -88,6 +88,40 @@ bool load_traces(Loaded& loaded, DataSource& source, Diagnostics& diagnostics) {
     return diagnostics.errors() == before;
 }
 
+// False after an error: keys of the composed document that an executed workload gives no meaning to.
+bool check_executed_keys(const DocNode& composed, Diagnostics& diagnostics) {
+    bool sound = check_keys_beside_executed(composed, diagnostics);
+    const DocNode* background = composed.find("background");
+    for (std::size_t i = 0; background != nullptr && i < background->items.size(); ++i) {
+        if (const DocNode* scenario = background->items[i].find("scenario")) {
+            sound = check_keys_beside_executed(*scenario, diagnostics) && sound;
+        }
+    }
+    return sound;
+}
+
+// By job. What the plan needs to know of an executed workload: its degrees.
+std::vector<std::optional<AstraWorkload>> load_executed_workloads(Loaded& loaded,
+                                                                  DataSource& source,
+                                                                  Diagnostics& diagnostics) {
+    std::vector<std::optional<AstraWorkload>> workloads(loaded.plan.jobs.size());
+    for (std::size_t j = 0; j < loaded.plan.jobs.size(); ++j) {
+        Job& job = loaded.plan.jobs[j];
+        if (job.is_executed()) {
+            workloads[j] =
+                load_executed(job,
+                              loaded.plan.machine,
+                              document_of(loaded.composed, j),
+                              j == 0 ? "" : fmt::format("background[{}].scenario.", j - 1),
+                              source,
+                              loaded.derivations,
+                              diagnostics);
+        }
+    }
+    check_figures_of_executed(loaded.plan, loaded.composed, diagnostics);
+    return workloads;
+}
+
 std::optional<Loaded> load_document_as_scenario(const DocNode& document,
                                                 const std::vector<std::string>& sets,
                                                 DataSource& source,
@@ -97,11 +131,16 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
     Loaded loaded;
     loaded.composed = compose(document, DataKind::Scenario, overrides, source, diagnostics);
     loaded.plan.jobs.emplace_back();
+    if (!check_executed_keys(loaded.composed, diagnostics)) {
+        return std::nullopt;
+    }
     read_document(loaded.composed, "this scenario", loaded.plan, diagnostics);
     if (diagnostics.errors() != errors_before) {
         return std::nullopt;
     }
-    if (!load_traces(loaded, source, diagnostics)) {
+    const std::vector<std::optional<AstraWorkload>> workloads =
+        load_executed_workloads(loaded, source, diagnostics);
+    if (!load_traces(loaded, source, diagnostics) || diagnostics.errors() != errors_before) {
         return std::nullopt;
     }
     resolve(loaded.plan, loaded.composed, loaded.derivations, diagnostics);
@@ -119,6 +158,11 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
     }
     if (diagnostics.errors() != errors_before) {
         return std::nullopt;
+    }
+    for (std::size_t j = 0; j < workloads.size(); ++j) {
+        loaded.executed.push_back(
+            workloads[j] ? std::optional(executed_workload(loaded.plan.jobs[j], *workloads[j]))
+                         : std::nullopt);
     }
     loaded.provenance = collect_sources(loaded.composed);
     return loaded;

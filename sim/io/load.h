@@ -7,6 +7,7 @@
 
 #include "sim/core/diagnostics.h"
 #include "sim/io/data_source.h"
+#include "sim/io/executed.h"
 #include "sim/spec/compose.h"
 #include "sim/spec/plan.h"
 #include "sim/spec/resolve.h"
@@ -18,8 +19,9 @@ struct Loaded {
     DocNode composed;         // the scenario with its references inlined, as written
     Derivations derivations;  // values that no file states
     Provenance provenance;    // citations of the constants
-    // By job: the trace that stands in place of a model, for SimulateOptions::traces.
+    // By job, what stands in place of a model: for SimulateOptions::traces and SimulateOptions::programs.
     std::vector<std::optional<WorkloadTrace>> traces;
+    std::vector<std::optional<ExecutedWorkload>> executed;
 };
 
 // `sets`: texts such as "parallel.tp=8", applied in order. `standard_input`: what "-" reads; null = "-" is not allowed.

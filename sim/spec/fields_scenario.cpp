@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/quantity.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/fields_work.h"
 #include "sim/spec/figure.h"
@@ -51,6 +52,29 @@ struct NoneForm : TextForm {
     [[nodiscard]] std::string wanted() const override {
         return "none, or {file: step.json.gz, ranks: [0, 64..71]}";
     }
+};
+
+// A unit of time as its word, `us`, or a duration, `10ns`.
+struct TimeUnitForm : TextForm {
+    explicit TimeUnitForm(Duration& target) : unit(target) {}
+    Problem read(const std::string& text) override {
+        const bool word = !text.empty() && (text.front() < '0' || text.front() > '9');
+        const Parsed<Duration> parsed = parse<Duration>(word ? "1" + text : text);
+        if (!parsed || parsed->count() <= 0) {
+            return {fmt::format("'{}' is not a time unit", text), wanted()};
+        }
+        unit = *parsed;
+        return {};
+    }
+    [[nodiscard]] std::string write() const override {
+        std::string text = to_text(unit);
+        const bool one = text.size() > 1 && text[0] == '1' && text[1] >= 'a' && text[1] <= 'z';
+        return one ? text.substr(1) : text;
+    }
+    [[nodiscard]] std::string wanted() const override {
+        return "ns, us, ms, s, or a duration such as 10ns";
+    }
+    Duration& unit;
 };
 
 struct CheckForm : TextForm {
@@ -158,9 +182,17 @@ void describe_machine(Fields& f, Machine& machine, int& nodes) {
     f.leave();
 }
 
-void describe_workload(Fields& f, Job& job) {
+// True when the work is an executed trace.
+bool describe_workload(Fields& f, Job& job) {
     if (!f.enter("workload", true, kRequired, {})) {
-        return;
+        return false;
+    }
+    if (f.shape("astra", job.is_executed() ? Shape::Scalar : Shape::Absent) != Shape::Absent) {
+        f.leaf("astra", job.astra_file, kRequired);
+        TimeUnitForm unit(job.astra_time_unit);
+        f.leaf("time_unit", unit);  // required: load_executed(), which says why
+        f.leave();
+        return true;
     }
     const bool trace = f.has("trace", !job.trace_file.empty());
     if (trace) {
@@ -172,10 +204,26 @@ void describe_workload(Fields& f, Job& job) {
     }
     f.leaf("attention_flops", job.attention_flops);
     f.leave();
+    return false;
+}
+
+// The degrees that say who takes part in a collective; all else of a strategy is in what was executed.
+void describe_executed_parallel(Fields& f, Parallel& v) {
+    if (!f.enter("parallel", true, 0, {})) {
+        return;
+    }
+    f.leaf("tp", OptionalLeaf{&v.tp, "auto"}, kPositive);
+    f.leaf("pp", OptionalLeaf{&v.pp, "auto"}, kPositive);
+    f.leaf("ep", v.ep, kPositive);
+    f.leaf("dp", OptionalLeaf{&v.dp, "auto"}, kPositive);
+    f.leave();
 }
 
 void describe_job(Fields& f, Job& job) {
-    describe_workload(f, job);
+    if (describe_workload(f, job)) {
+        describe_executed_parallel(f, job.parallel);
+        return;
+    }
     f.map("batch", job.batch, kRequired);
     f.map("parallel", job.parallel);
     f.map("training", job.training);

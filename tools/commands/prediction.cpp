@@ -34,6 +34,13 @@ WorkloadTrace trace_of(const Loaded& loaded, std::size_t job) {
     return build_trace(of.model, of.stack, trace_shape(of));
 }
 
+ProgramSet programs_of(const Loaded& loaded, std::size_t job) {
+    if (job < loaded.executed.size() && loaded.executed[job].has_value()) {
+        return loaded.executed[job]->programs;
+    }
+    return lower(loaded.plan.jobs.at(job), trace_of(loaded, job));
+}
+
 std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptions options) {
     Prediction p;
     p.loaded = std::move(loaded);
@@ -45,9 +52,8 @@ std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptio
         return std::nullopt;
     }
     for (std::size_t job = 0; job < plan.jobs.size(); ++job) {
-        const WorkloadTrace trace = trace_of(p.loaded, job);
         const auto missing =
-            missing_on_gpu(plan.machine.cluster.node.gpu, lower(plan.jobs[job], trace));
+            missing_on_gpu(plan.machine.cluster.node.gpu, programs_of(p.loaded, job));
         if (!missing.empty()) {
             session.refuse(fmt::format("{}", fmt::join(missing, "; ")),
                            "another card, training.precision, or "
@@ -58,6 +64,9 @@ std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptio
     }
     for (const auto& trace : p.loaded.traces) {
         options.traces.push_back(trace.has_value() ? &*trace : nullptr);
+    }
+    for (const auto& executed : p.loaded.executed) {
+        options.programs.push_back(executed.has_value() ? &executed->programs : nullptr);
     }
     p.fabric = std::make_unique<Fabric>(plan.machine);
     p.result = simulate(plan, options, &p.parts);

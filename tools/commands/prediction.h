@@ -23,6 +23,9 @@ struct Prediction {
 // The trace that stands in the scenario in place of a model, or the one that the model and the stack give.
 [[nodiscard]] WorkloadTrace trace_of(const Loaded& loaded, std::size_t job = 0);
 
+// What the ranks of a job run: read from the scenario's executed workload, or lowered from its trace.
+[[nodiscard]] ProgramSet programs_of(const Loaded& loaded, std::size_t job = 0);
+
 // nullopt after a complaint: the GPU lacks what the work needs (a number format, an attention kernel), or a named algorithm
 // cannot run.
 [[nodiscard]] std::optional<Prediction> predict(Session& session,

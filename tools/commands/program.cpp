@@ -2,7 +2,6 @@
 
 #include "sim/core/quantity.h"
 #include "sim/io/program_text.h"
-#include "sim/parallel/lower.h"
 #include "sim/spec/supported.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
@@ -35,7 +34,7 @@ int command_program(Session& session) {
             fmt::format("--limit {}: not a number of lines", arguments.value("--limit")),
             "0 = all");
     }
-    const ProgramSet set = lower(job, trace_of(*loaded));
+    const ProgramSet set = programs_of(*loaded);
     // Rank order, innermost first: tp, cp, dp, pp; ranks of one stage share a program.
     const auto stage = static_cast<std::size_t>(*rank / (job.degrees.world() / job.degrees.pp));
     const auto lines = static_cast<std::size_t>(*limit);

@@ -46,6 +46,18 @@ std::vector<std::uint32_t> one_of_each_stage(const Job& job) {
     return ranks;
 }
 
+std::vector<Assumption> all_assumptions(const Loaded& loaded) {
+    std::vector<Assumption> all;
+    if (const auto& executed = loaded.executed.front()) {
+        for (const std::string& text : executed->assumptions) {
+            all.push_back({text, "assumed of " + loaded.plan.jobs.front().astra_file});
+        }
+    }
+    const std::vector<Assumption> cited = assumptions(loaded.plan, loaded.provenance);
+    all.insert(all.end(), cited.begin(), cited.end());
+    return all;
+}
+
 int print_report(Session& session,
                  const Prediction& p,
                  const Metrics& metrics,
@@ -54,7 +66,7 @@ int print_report(Session& session,
     const Report report{plan,
                         metrics,
                         p.result,
-                        assumptions(plan, p.loaded.provenance),
+                        all_assumptions(p.loaded),
                         diagnostics.sorted(),
                         evaluate_checks(plan, metrics),
                         compare_with_published(plan, metrics)};

@@ -21,6 +21,14 @@ int command_trace(Session& session) {
     if (!loaded) {
         return kWrongInput;
     }
+    if (const Job& job = loaded->plan.jobs.front(); job.is_executed()) {
+        return session.refuse(
+            fmt::format(
+                "'{}' is an executed workload: it has no trace of ops, FLOPs and tensors per "
+                "layer",
+                job.astra_file),
+            "`memwall program` prints what its ranks run");
+    }
     const WorkloadTrace trace = trace_of(*loaded);
     if (format == "table") {
         print(trace_text(trace, session.out()));
