@@ -46,4 +46,56 @@ expect 2 "usage: memwall run" run
 expect 2 "did you mean 'run'" rnu $x
 expect 0 "Examples" run --help
 expect 2 "[E0201]" check tests/bad_input/unknown_key.yaml
+
+# Work that is read from files: an executed workload, a trace.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+a=scenarios/astra-transformer-8xa100.yaml
+expect 0 "MFU, HFU            not available" run $a
+expect 0 '"mfu": null' run $a --json
+expect 0 "slices of 1 ranks" run $a --quiet --trace-out "$work/step.json.gz"
+expect 0 "ok" check $a
+expect 0 "all-reduce 128 MiB" program $a --rank 7
+expect 2 "ranks are 0 to 7" program $a --rank 8
+expect 2 "memwall program" trace $a
+expect 0 "not available" explain mfu $a
+expect 0 "exposed dp" explain step_time_s $a
+expect 1 "FAIL step_time < 1ms" run $a --set 'checks=[step_time < 1ms]'
+expect 2 "[E0338]" run $a --set 'checks=[fits]'
+expect 2 "[E0338]" run $a --set parallel.tp=8
+expect 2 "[E0338]" check $a --set machine.cluster=selene-a100 --set machine.nodes=2
+expect 2 "[E0338]" run $a --set batch.global=8
+expect 2 "[E0204]" run $a --set workload.time_unit=parsec
+expect 2 "[E0101]" run $a --set workload.astra=no-such.txt
+expect 2 "[E0540]" run $a --set workload.astra=README.md
+sed '/time_unit:/d; s#\.\./#'"$PWD"'/#' $a > "$work/no_unit.yaml"
+expect 2 "[E0541]" run "$work/no_unit.yaml"
+expect 0 "step time" run "$work/no_unit.yaml" --set workload.time_unit=us --quiet
+
+# same FILE ...: prints the same bytes as the first.
+same() {
+    local first=$1 other
+    shift
+    for other in "$@"; do
+        cmp "$first" "$other" || failures=$((failures + 1))
+    done
+}
+# A resolved plan is run from any folder, and resolves to itself.
+"$memwall" resolve $a > "$work/plan.yaml"
+"$memwall" run $a --json | grep signature > "$work/run"
+"$memwall" run "$work/plan.yaml" --json | grep signature > "$work/rerun"
+"$memwall" resolve $a --no-origins > "$work/bare"
+"$memwall" resolve "$work/plan.yaml" --no-origins > "$work/again"
+same "$work/run" "$work/rerun"
+same "$work/bare" "$work/again"
+# A trace that was written stands in place of the model that it was written from.
+"$memwall" trace $x --format yaml > "$work/t.yaml"
+sed 's#model: gpt2#trace: t.yaml#' $x > "$work/traced.yaml"
+"$memwall" run $x > "$work/run"
+"$memwall" run "$work/traced.yaml" > "$work/rerun"
+"$memwall" resolve "$work/traced.yaml" > "$work/plan.yaml"
+"$memwall" run "$work/plan.yaml" > "$work/again"
+"$memwall" trace "$work/traced.yaml" --format yaml > "$work/t2.yaml"
+same "$work/run" "$work/rerun" "$work/again"
+same "$work/t.yaml" "$work/t2.yaml"
 [ $failures -eq 0 ]
