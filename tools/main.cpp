@@ -77,13 +77,18 @@ int dispatch(int argc, const char* const* argv) {
     bug(__FILE__, __LINE__, "a verb without a function: " + command->name);
 }
 
+// What was printed and did not arrive is no answer, whatever the verb found.
+int finished(int status) {
+    return close_output() || status == kBug ? status : kWrongInput;
+}
+
 }  // namespace
 }  // namespace memwall::cli
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_DFL);  // a closed pipe ends the program quietly
     try {
-        return memwall::cli::dispatch(argc, argv);
+        return memwall::cli::finished(memwall::cli::dispatch(argc, argv));
     } catch (const std::exception& e) {
         memwall::cli::print_error(
             fmt::format("memwall: internal error: {}\nThis is a bug of memwall. Please report it "

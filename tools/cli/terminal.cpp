@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -45,6 +45,64 @@ std::string compressed(std::string_view text, std::string& error) {
         error = "compression failed";
     }
     return out;
+}
+
+void complain_of_output(int error) {
+    print_error(
+        fmt::format("memwall: error: cannot write standard output: {}\n", std::strerror(error)));
+}
+
+// The regular file that a name stands for, links followed, or that would be made there. nullopt for everything that a
+// rename would destroy or that a rename cannot feed: devices, pipes, what /dev and /proc hold, links to nothing.
+std::optional<fs::path> replaceable(const fs::path& path) {
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(path, error))) {
+        return path;
+    }
+    const fs::path real = fs::canonical(path, error);
+    if (error || !fs::is_regular_file(real, error)) {
+        return std::nullopt;
+    }
+    const std::string named = fs::absolute(path, error).lexically_normal().string();
+    const bool of_a_process = named.starts_with("/dev/") || named.starts_with("/proc/");
+    return of_a_process ? std::nullopt : std::optional(real);
+}
+
+// Returns errno, or 0.
+int write_into(const fs::path& path, std::string_view content) {
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) {
+        return errno;
+    }
+    int error = 0;
+    if (std::fwrite(content.data(), 1, content.size(), file) != content.size() ||
+        std::fflush(file) != 0) {
+        error = errno;
+    }
+    if (std::fclose(file) != 0 && error == 0) {
+        error = errno;
+    }
+    return error;
+}
+
+// Writes beside the target and renames: a reader never sees half a file. Returns errno, or 0.
+int replace_file(const fs::path& target, std::string_view content) {
+    const fs::path beside = fmt::format("{}.{}.part", target.string(), getpid());
+    int error = write_into(beside, content);
+    std::error_code ignored;
+    if (error == 0) {
+        const fs::file_status before = fs::status(target, ignored);
+        if (fs::exists(before)) {
+            fs::permissions(beside, before.permissions(), ignored);
+        }
+        std::error_code renamed;
+        fs::rename(beside, target, renamed);
+        error = renamed.value();
+    }
+    if (error != 0) {
+        fs::remove(beside, ignored);
+    }
+    return error;
 }
 
 }  // namespace
@@ -93,30 +151,30 @@ std::string write_file(const std::string& path, std::string_view text) {
     if (!error.empty()) {
         return error;
     }
-    const std::string beside = fmt::format("{}.{}.part", path, getpid());
-    {
-        std::ofstream out(beside, std::ios::binary);
-        out.write(content.data(), static_cast<std::streamsize>(content.size()));
-        out.flush();
-        if (!out) {
-            error = fmt::format("cannot write {}: {}", path, std::strerror(errno));
-        }
-    }
-    std::error_code renamed;
-    if (error.empty()) {
-        fs::rename(beside, path, renamed);
-        error = renamed ? fmt::format("cannot write {}: {}", path, renamed.message()) : "";
-    }
-    if (!error.empty()) {
-        std::error_code ignored;
-        fs::remove(beside, ignored);
-    }
-    return error;
+    const std::optional<fs::path> target = replaceable(path);
+    const int failed = target ? replace_file(*target, content) : write_into(path, content);
+    return failed == 0 ? "" : fmt::format("cannot write {}: {}", path, std::strerror(failed));
 }
 
 void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    if (std::ferror(stdout) != 0) {
+        return;  // said at the first failure
+    }
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
+        complain_of_output(errno);
+    }
+}
+
+bool close_output() {
+    const bool failed_before = std::ferror(stdout) != 0;
+    if (std::fclose(stdout) == 0) {
+        return !failed_before;
+    }
+    if (!failed_before) {
+        complain_of_output(errno);
+    }
+    return false;
 }
 
 void print_error(std::string_view text) {

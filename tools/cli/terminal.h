@@ -18,11 +18,15 @@ namespace memwall::cli {
 // Everything on standard input.
 [[nodiscard]] std::string read_standard_input();
 
-// Writes beside the target and renames, so that a reader never sees half a file. A name ending in .gz is compressed.
-// Returns what went wrong, or an empty string.
+// A regular file, links followed, is replaced as a whole, so that a reader never sees half of it; into a device or a pipe
+// the text is written. A name ending in .gz is compressed. Returns what went wrong, or an empty string.
 [[nodiscard]] std::string write_file(const std::string& path, std::string_view text);
 
-void print(std::string_view text);        // standard output
+void print(std::string_view text);        // standard output; a failure is reported at once
 void print_error(std::string_view text);  // standard error
+
+// The last thing to do with standard output: a file system may say only here that there was no room. False: something
+// printed was lost, which has been reported.
+[[nodiscard]] bool close_output();
 
 }  // namespace memwall::cli
