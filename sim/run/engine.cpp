@@ -174,6 +174,7 @@ Engine::Engine(Bound& bound, const EngineOptions& options)
         }
     }
     records_.resize(records);
+    gathered_.resize(records);
     first_memo_.assign(code_.pieces.size(), kNone32);
     number_tp_times();
     rank_steps_.resize(std::size_t{measured_ranks} * steps_);

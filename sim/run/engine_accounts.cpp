@@ -25,15 +25,16 @@ void Engine::account_before(std::uint32_t r, const StreamState& stream) {
         root.spans = open_node(rank, stream.node, stream.step).spans.data();
     }
     const Ps from = std::max(rank.mark, window_);
-    gather(rank, root, stream.op, from);
+    begin_gathering(root);
+    gather(rank, stream.node, stream.op, stream.step, from);
     if (piece.leading_tp && root.spans == nullptr) {
-        gather_op(rank, stream.node, 0, stream.step, from);  // what its first tp op waited for
+        gather(rank, stream.node, 0, stream.step, from);  // what its first tp op waited for
     }
     if (rank.drain_end != kNever && rank.drain_end > from) {
         gather_last(
             rank, rank.drain_records, from);  // the host could not issue before these had ended
     }
-    attribute(rank, from, now_, false);
+    attribute(rank, from, now_, &Breakdown::host);
 }
 
 void Engine::account_kernel(RankState& rank) {
@@ -68,9 +69,9 @@ void Engine::account_blocking(std::uint32_t r, const StreamState& stream, const 
                 intervals_.push_back({record(rank, index).span, op.category, true});
             }
         } else {
-            intervals_.push_back({span, op.category, false});
+            intervals_.push_back({span, op.category, waits_on_pipeline(rank, op)});
         }
-        attribute(rank, std::max(span.join, window_), now_, true);
+        attribute(rank, std::max(span.join, window_), now_, &Breakdown::idle);
     }
     rank.mark = now_;
 }
@@ -129,8 +130,9 @@ void Engine::account_played_piece(std::uint32_t r) {
         if (compute) {
             if (inside(player.compute, start) > 0) {
                 const Ps from = std::max(player.compute, window_);
-                gather(rank, root, i, from);
-                attribute(rank, from, start, false);
+                begin_gathering(root);
+                gather(rank, running.node, i, running.step, from);
+                attribute(rank, from, start, &Breakdown::host);
             }
             const Ps end = play_kernel(
                 player, start, op.work, std::span<const TpSpan>(rank.tp.data(), next_tp));
@@ -160,7 +162,8 @@ void Engine::account_played_piece(std::uint32_t r) {
              "a piece is accounted for otherwise than it was played");
 }
 
-// After its last compute op a rank waits for what it has in flight, as the next step would; then it is idle.
+// After its last compute op a rank waits for what it has in flight, as the next step would; then it is idle, in a pipeline
+// because other stages drain.
 void Engine::account_end(std::uint32_t r, Ps end) {
     RankState& rank = ranks_[r];
     leave_piece(r);
@@ -169,22 +172,26 @@ void Engine::account_end(std::uint32_t r, Ps end) {
         return;
     }
     const Ps from = std::max(rank.mark, window_);
-    intervals_.clear();
-    gathered_.clear();
-    root_ = {};
+    begin_gathering({});
     std::array<RecordAt, kStreams> last{};
     for (std::size_t s = 0; s < kStreams; ++s) {
         last[s] = rank.streams[s].last_record;
     }
     gather_last(rank, last, from);
-    attribute(rank, from, end, true);
+    const bool pipelined = code_.jobs[rank.job]->programs.size() > 1;
+    attribute(rank, from, end, pipelined ? &Breakdown::bubble : &Breakdown::idle);
 }
 
-void Engine::gather(const RankState& rank, const Root& root, std::uint16_t op, Ps from) {
+void Engine::begin_gathering(const Root& root) {
     intervals_.clear();
-    gathered_.clear();
+    ++gathering_;
     root_ = root;
-    gather_op(rank, root.node, op, root.step, from);
+}
+
+void Engine::gather(
+    const RankState& rank, std::uint32_t node, std::uint16_t op, std::uint32_t step, Ps from) {
+    pending_.push_back({node, step, op});
+    gather_pending(rank, from);
 }
 
 void Engine::gather_last(const RankState& rank,
@@ -195,27 +202,34 @@ void Engine::gather_last(const RankState& rank,
             gather_record(rank, last.index, last.step, from);
         }
     }
+    gather_pending(rank, from);
 }
 
-void Engine::gather_op(
-    const RankState& rank, std::uint32_t n, std::uint16_t at, std::uint32_t step, Ps from) {
-    const CodeNode& node = node_of(rank, n);
-    const CodeOp& op = ops_of(code_.pieces[node.piece])[at];
-    for (std::uint8_t w = 0; w < op.waits; ++w) {
-        gather_local(rank, n, op.wait[w], step, from);
-    }
-    if (op.stream != Stream::Compute) {
-        if (op.before != kNone16) {
-            gather_local(rank, n, op.before, step, from);
-        } else if (node.stream_before != kNone32 && (!node.before_previous_step || step > 0)) {
-            gather_record(
-                rank, node.stream_before, node.before_previous_step ? step - 1 : step, from);
+void Engine::gather_pending(const RankState& rank, Ps from) {
+    while (!pending_.empty()) {
+        const OpAt at = pending_.back();
+        pending_.pop_back();
+        const CodeNode& node = node_of(rank, at.node);
+        const CodeOp& op = ops_of(code_.pieces[node.piece])[at.op];
+        for (std::uint8_t w = 0; w < op.waits; ++w) {
+            gather_local(rank, at.node, op.wait[w], at.step, from);
         }
-    }
-    for (std::uint32_t w = node.waits_begin; w < node.waits_end; ++w) {
-        const OutsideWait& wait = rank.program->waits[w];
-        if (wait.op == at && (!wait.previous_step || step > 0)) {
-            gather_record(rank, wait.record, wait.previous_step ? step - 1 : step, from);
+        if (op.stream != Stream::Compute) {
+            if (op.before != kNone16) {
+                gather_local(rank, at.node, op.before, at.step, from);
+            } else if (node.stream_before != kNone32 &&
+                       (!node.before_previous_step || at.step > 0)) {
+                gather_record(rank,
+                              node.stream_before,
+                              node.before_previous_step ? at.step - 1 : at.step,
+                              from);
+            }
+        }
+        for (std::uint32_t w = node.waits_begin; w < node.waits_end; ++w) {
+            const OutsideWait& wait = rank.program->waits[w];
+            if (wait.op == at.op && (!wait.previous_step || at.step > 0)) {
+                gather_record(rank, wait.record, wait.previous_step ? at.step - 1 : at.step, from);
+            }
         }
     }
 }
@@ -239,9 +253,9 @@ void Engine::gather_local(
     if (span.end <= from) {
         return;
     }
-    intervals_.push_back({span, op.category, false});
+    intervals_.push_back({span, op.category, waits_on_pipeline(rank, op)});
     if (span.join > from) {
-        gather_op(rank, n, at, step, from);
+        pending_.push_back({n, step, at});
     }
 }
 
@@ -250,11 +264,11 @@ void Engine::gather_record(const RankState& rank,
                            std::uint32_t step,
                            Ps from) {
     const Record& of = record(rank, index);
-    if (of.step != step || of.span.end <= from ||
-        std::find(gathered_.begin(), gathered_.end(), index) != gathered_.end()) {
+    std::uint32_t& gathered = gathered_[rank.records + index];
+    if (of.step != step || of.span.end <= from || gathered == gathering_) {
         return;
     }
-    gathered_.push_back(index);
+    gathered = gathering_;
     const RecordOf& where = rank.program->records[index];
     const CodeNode& node = node_of(rank, where.node);
     const CodeOp& op = ops_of(code_.pieces[node.piece])[where.op];
@@ -270,14 +284,28 @@ void Engine::gather_record(const RankState& rank,
                  true});
         }
     } else {
-        intervals_.push_back({of.span, op.category, false});
+        intervals_.push_back({of.span, op.category, waits_on_pipeline(rank, op)});
     }
     if (of.span.join > from) {
-        gather_op(rank, where.node, where.op, step, from);
+        pending_.push_back({where.node, step, where.op});
     }
 }
 
-void Engine::attribute(RankState& rank, Ps from, Ps to, bool rest_is_idle) {
+// A peer that has not come is of another stage, and the pipeline between them fills or drains.
+bool Engine::waits_on_pipeline(const RankState& rank, const CodeOp& op) const {
+    if (op.kind == OpKind::Exchange) {
+        return true;
+    }
+    if (op.kind != OpKind::Collective) {
+        return false;
+    }
+    const ProgramSet& set = *code_.jobs[rank.job];
+    const GroupRole role = set.collectives[op.work - code_.first_collective[rank.job]].role;
+    return set.programs.size() > 1 &&
+           (role == GroupRole::Pp || role == GroupRole::Embedding || role == GroupRole::World);
+}
+
+void Engine::attribute(RankState& rank, Ps from, Ps to, Duration Breakdown::* rest) {
     cuts_.clear();
     cuts_.push_back(from);
     for (const Interval& i : intervals_) {
@@ -289,21 +317,32 @@ void Engine::attribute(RankState& rank, Ps from, Ps to, bool rest_is_idle) {
     }
     cuts_.push_back(to);
     std::sort(cuts_.begin(), cuts_.end());
+    const auto earlier = [](const Interval& a, const Interval& b) {
+        return a.span.join < b.span.join;
+    };
+    std::sort(intervals_.begin(), intervals_.end(), earlier);
+    open_intervals_.clear();
+    auto next = intervals_.begin();
     for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
         if (cuts_[c] < cuts_[c + 1]) {
-            attribute_instant(rank, cuts_[c], cuts_[c + 1], rest_is_idle);
+            for (; next != intervals_.end() && next->span.join <= cuts_[c]; ++next) {
+                open_intervals_.push_back(*next);
+            }
+            std::erase_if(open_intervals_,
+                          [&](const Interval& i) { return i.span.end <= cuts_[c]; });
+            attribute_instant(rank, cuts_[c], cuts_[c + 1], rest);
         }
     }
 }
 
-// Nothing begins or ends inside [from, to].
-void Engine::attribute_instant(RankState& rank, Ps from, Ps to, bool rest_is_idle) {
+// Nothing begins or ends inside [from, to]; open_intervals_ are those around it.
+void Engine::attribute_instant(RankState& rank, Ps from, Ps to, Duration Breakdown::* rest) {
     const Interval* transfer = nullptr;  // in progress; the one that ends last
     bool bubble = false;
     bool imbalance = false;
     bool other = false;
-    for (const Interval& i : intervals_) {
-        if (i.span.start <= from && from < i.span.end) {
+    for (const Interval& i : open_intervals_) {
+        if (i.span.start <= from) {
             const bool communication =
                 i.category >= Category::TpComm && i.category < Category::None;
             other = other || !communication;
@@ -312,17 +351,17 @@ void Engine::attribute_instant(RankState& rank, Ps from, Ps to, bool rest_is_idl
                  (i.span.end == transfer->span.end && i.category < transfer->category))) {
                 transfer = &i;
             }
-        } else if (i.span.join <= from && from < i.span.start) {
-            bubble = bubble || i.exchange;
-            imbalance = imbalance || !i.exchange;
+        } else {
+            bubble = bubble || i.pipeline;
+            imbalance = imbalance || !i.pipeline;
         }
     }
     Breakdown& b = rank.breakdown;
     Duration& label = transfer != nullptr ? b.exposed[static_cast<std::size_t>(transfer->category)]
                       : bubble            ? b.bubble
                       : imbalance         ? b.imbalance
-                      : other || rest_is_idle ? b.idle
-                                              : b.host;
+                      : other             ? b.idle
+                                          : b.*rest;
     label += Duration(to - from);
 }
 

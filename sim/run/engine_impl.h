@@ -149,7 +149,7 @@ class Engine {
     struct Interval {
         Span span;
         Category category = Category::None;
-        bool exchange = false;
+        bool pipeline = false;  // while it waits for a peer, that is bubble, not imbalance
     };
     // What an op waits for, directly or through other transfers, as far as it ended after `from`: fills intervals_.
     struct Root {  // the op's own node, whose ops' times are at hand
@@ -157,16 +157,23 @@ class Engine {
         std::uint32_t step = 0;
         const Span* spans = nullptr;
     };
-    void gather(const RankState& rank, const Root& root, std::uint16_t op, Ps from);
-    void gather_op(
+    struct OpAt {
+        std::uint32_t node = 0;
+        std::uint32_t step = 0;
+        std::uint16_t op = 0;
+    };
+    void begin_gathering(const Root& root);
+    void gather(
         const RankState& rank, std::uint32_t node, std::uint16_t op, std::uint32_t step, Ps from);
+    void gather_last(const RankState& rank, const std::array<RecordAt, kStreams>& records, Ps from);
+    void gather_pending(const RankState& rank, Ps from);
     void gather_local(
         const RankState& rank, std::uint32_t node, std::uint16_t op, std::uint32_t step, Ps from);
     void gather_record(const RankState& rank, std::uint32_t record, std::uint32_t step, Ps from);
-    void gather_last(const RankState& rank, const std::array<RecordAt, kStreams>& records, Ps from);
-    // Splits [from, to] among the labels by intervals_; what no interval explains is host, or idle.
-    void attribute(RankState& rank, Ps from, Ps to, bool rest_is_idle);
-    void attribute_instant(RankState& rank, Ps from, Ps to, bool rest_is_idle);
+    [[nodiscard]] bool waits_on_pipeline(const RankState& rank, const CodeOp& op) const;
+    // Splits [from, to] among the labels by intervals_; what no interval explains is `rest`.
+    void attribute(RankState& rank, Ps from, Ps to, Duration Breakdown::* rest);
+    void attribute_instant(RankState& rank, Ps from, Ps to, Duration Breakdown::* rest);
 
     [[nodiscard]] const CodeNode& node_of(const RankState& rank, std::uint32_t n) const {
         return rank.program->nodes[n];
@@ -217,8 +224,11 @@ class Engine {
     std::vector<Player> players_;
     std::vector<TpSpan> tp_spans_;
     std::vector<Interval> intervals_;
+    std::vector<Interval> open_intervals_;
     Root root_;
-    std::vector<std::uint32_t> gathered_;
+    std::vector<OpAt> pending_;
+    std::vector<std::uint32_t> gathered_;  // by record: the gathering that met it last
+    std::uint32_t gathering_ = 0;
     std::vector<Ps> cuts_;
     std::vector<Span> exports_;
     // Pieces that were played before, by piece.

@@ -76,6 +76,7 @@ constexpr std::uint16_t kForwardIn = 0;
 constexpr std::uint16_t kForwardOut = 1;
 constexpr std::uint16_t kBackwardIn = 2;
 constexpr std::uint16_t kBackwardOut = 3;
+constexpr std::uint16_t kTied = 4;
 
 // One forward, one backward in the steady state; p stages, m micro-batches, messages of no bytes.
 SyntheticCase one_f_one_b(int p, int m, Ps forward, Ps backward) {
@@ -137,8 +138,41 @@ TEST_CASE("the bubble of 1F1B is (p-1)/(m+p-1) of the step") {
         CHECK(played.ranks[0].breakdown.bubble.count() == (p - 1) * (f + b));
         for (const RankClass& rank : played.ranks) {
             CHECK(rank.breakdown.compute.count() == m * (f + b));
-            CHECK((rank.breakdown.bubble + rank.breakdown.idle).count() == (p - 1) * (f + b));
+            CHECK(rank.breakdown.bubble.count() == (p - 1) * (f + b));
         }
+    }
+}
+
+// What a stage waits at the end of the step, in a collective with a stage that still drains, is bubble too.
+TEST_CASE("waiting for another stage in a collective is bubble") {
+    const int p = 4;
+    SyntheticCase c = one_f_one_b(p, 6, 1000, 2000);
+    c.programs.collectives.push_back(
+        {CollectiveKind::AllReduce, GroupRole::Embedding, Bytes(1'000'000)});
+    for (const int stage : {0, p - 1}) {
+        Op op;
+        op.kind = OpKind::Collective;
+        op.stream = Stream::Dp;
+        op.category = Category::DpComm;
+        op.waits[0] = kBackwardOut;
+        op.records = kTied;
+        Op optimizer;
+        optimizer.category = Category::Optimizer;
+        optimizer.waits[0] = kTied;
+        for (const Op& o : {op, optimizer}) {
+            Item item;
+            item.kind = Item::Kind::Op;
+            item.index = static_cast<std::uint32_t>(c.programs.ops.size());
+            c.programs.programs[static_cast<std::size_t>(stage)].items.push_back(item);
+            c.programs.ops.push_back(o);
+        }
+    }
+    const Played played = run(c);
+    for (const int stage : {0, p - 1}) {
+        const Breakdown& of = played.ranks[static_cast<std::size_t>(stage)].breakdown;
+        CHECK(of.bubble.count() == (p - 1) * 3000);
+        CHECK(of.imbalance.count() == 0);
+        CHECK(of.exposed[static_cast<std::size_t>(Category::DpComm)].count() > 0);
     }
 }
 
