@@ -1,5 +1,6 @@
 #include "sim/io/trace_split.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -57,9 +58,40 @@ bool refuse(const std::vector<TraceItem>& items,
     return false;
 }
 
+double trained_parameters(const LayerTrace& kind, int tp) {
+    double sum = 0;
+    for (const ParameterTensor& tensor : kind.parameters) {
+        const double count = tensor.trained ? static_cast<double>(tensor.count()) : 0;
+        sum += tensor.split == Split::None ? count : count / tp;
+    }
+    return sum;
+}
+
+// Of the fullest stage, on one rank.
+double stage_gradients(const WorkloadTrace& trace, const Job& job) {
+    double most = 0;
+    for (const std::vector<ChunkLayout>& stage : job.stages) {
+        double sum = 0;
+        for (const ChunkLayout& chunk : stage) {
+            for (int i = 0; i < chunk.layers; ++i) {
+                const std::size_t layer =
+                    static_cast<std::size_t>(chunk.first_layer) + static_cast<std::size_t>(i);
+                sum += trained_parameters(trace.kinds[trace.layers[layer]], job.degrees.tp);
+            }
+            sum += chunk.embedding
+                       ? trained_parameters(trace.kinds[trace.embedding], job.degrees.tp)
+                       : 0;
+            sum += chunk.head ? trained_parameters(trace.kinds[trace.head], job.degrees.tp) : 0;
+        }
+        most = std::max(most, sum);
+    }
+    return most;
+}
+
 }  // namespace
 
 void check_trace_split(const WorkloadTrace& trace, const JobCheck& check) {
+    check_buckets(check, stage_gradients(trace, check.job));
     for (const LayerTrace& kind : trace.kinds) {
         if (refuse(kind.forward, trace, check) || refuse(kind.backward, trace, check)) {
             return;

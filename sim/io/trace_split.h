@@ -5,7 +5,7 @@
 
 namespace memwall {
 
-// E0337 for the first dimension that check.job.degrees.tp does not divide.
+// E0337 for the first dimension that check.job.degrees.tp does not divide, E0336 for too many gradient buckets.
 void check_trace_split(const WorkloadTrace& trace, const JobCheck& check);
 
 }  // namespace memwall

@@ -27,6 +27,9 @@ struct JobCheck {
 [[nodiscard]] Place place_at(const DocNode& document, std::string_view path);
 
 void check_sizes(const JobCheck& check);
+// Gradient buckets beyond what is simulated; `stage_gradients`: on one rank of the fullest stage.
+void check_buckets(const JobCheck& check, double stage_gradients);
+[[nodiscard]] double stage_gradients(const Job& job);
 void check_tensor_parallel(const JobCheck& check);
 void check_context_parallel(const JobCheck& check);
 void check_experts(const JobCheck& check);

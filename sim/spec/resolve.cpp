@@ -217,6 +217,7 @@ void resolve_model_job(JobPart& part, const JobCheck& check) {
         round_up(job.model.vocabulary, product(job.stack.vocabulary_multiple, job.degrees.tp));
     job.stages = lay_out_stages(check);
     check_recompute(check);
+    check_buckets(check, stage_gradients(job));
     warn_shapes(check);
 }
 

@@ -1,10 +1,13 @@
 // Sizes beyond which no machine goes: checked first, so that every later sum and product is an integer and every list fits.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "sim/core/quantity.h"
 #include "sim/spec/legality.h"
+#include "sim/spec/names.h"
 
 namespace memwall {
 namespace {
@@ -98,6 +101,64 @@ void check_sizes(const JobCheck& check) {
         }
     }
     check_products(check);
+}
+
+// A bucket is an op of every rank and a collective: a floor in bytes would depend on the model, so the number is bounded.
+void check_buckets(const JobCheck& check, double stage_gradients) {
+    constexpr double kMostOfStage =
+        10'000;  // 25 MiB each, PyTorch's default: a stage of 65e9 gradients
+    constexpr double kMostOfStep = 1'000'000;
+    const Gradients& gradients = check.job.parallel.gradients;
+    if (gradients.bucket.value == 0) {
+        return;
+    }
+    const double bytes = stage_gradients * bytes_per_element(gradients.reduce_dtype);
+    const bool each_micro_batch = check.job.parallel.sharding.kind == ShardingKind::Zero2;
+    const double rounds = each_micro_batch ? static_cast<double>(check.job.micro_batches) : 1;
+    const double most = std::min(kMostOfStage, kMostOfStep / rounds);
+    const double buckets = bytes / static_cast<double>(gradients.bucket.value);
+    if (buckets <= most) {
+        return;
+    }
+    Diagnostic& error = check.error("E0336",
+                                    "parallel.gradients.bucket",
+                                    fmt::format("buckets of {} cut the {:.3g} gradients of a stage "
+                                                "into {:.3g}, beyond what is simulated",
+                                                to_text(gradients.bucket),
+                                                stage_gradients,
+                                                std::ceil(buckets)));
+    error.notes.push_back(
+        {check.at("workload.model"),
+         fmt::format("its gradients are reduced in {}", name_of(gradients.reduce_dtype))});
+    if (each_micro_batch) {
+        error.notes.push_back({check.at("batch.global"),
+                               fmt::format("zero2 reduces them in each of {} micro-batches",
+                                           check.job.micro_batches)});
+    }
+    constexpr double kKilobyte = 1e3;
+    const Bytes least(std::int64_t{1000} * std::llround(std::ceil(bytes / most / kKilobyte)));
+    error.hint =
+        fmt::format("at least {}; frameworks take 25MiB or more, 0B is one bucket", to_text(least));
+}
+
+// Biases, norms and routers are left out: they are small beside the matrices.
+double stage_gradients(const Job& job) {
+    const auto d = [](std::int64_t value) { return static_cast<double>(value); };
+    const Model& m = job.model;
+    const double attention = 2 * d(m.hidden) * d(m.head_dim) * (d(m.heads) + d(m.kv_heads));
+    const double width = std::max(d(m.ffn), d(m.moe.experts) * d(m.moe.ffn) + d(m.moe.shared_ffn));
+    const double layer = attention + (m.gated ? 3 : 2) * d(m.hidden) * width;
+    const double table = d(m.hidden) * (d(job.padded_vocabulary) + d(m.positions));
+    double most = 0;
+    for (const std::vector<ChunkLayout>& stage : job.stages) {
+        double sum = 0;
+        for (const ChunkLayout& chunk : stage) {
+            const bool own_head = chunk.head && !(job.stages.size() == 1 && m.tied_embeddings);
+            sum += layer * chunk.layers + table * ((chunk.embedding ? 1 : 0) + (own_head ? 1 : 0));
+        }
+        most = std::max(most, sum);
+    }
+    return most / job.degrees.tp;
 }
 
 }  // namespace memwall

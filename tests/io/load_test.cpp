@@ -205,6 +205,26 @@ TEST_CASE("sizes whose product leaves 64 bits are refused") {
     CHECK(tokens.text.find("tokens") != std::string::npos);
 }
 
+TEST_CASE("more gradient buckets than can be played are refused, with the size that can") {
+    // 4 layers of 12 x 1024^2 and two tables of 50,432 x 1024 (one each on the first and the last of 2 stages, with 2048
+    // positions on the first): 2 x 12.6e6 + 53.7e6 = 78.9e6 gradients of a stage, over tp 2 in bf16: 78.9e6 B.
+    MemoryFiles files = small_world();
+    const Diagnostic error = first_error(files, {"parallel.gradients.bucket=1B"});
+    CHECK(error.code == "E0336");
+    CHECK(error.place == Place{"--set", 1, 1});
+    CHECK(error.notes.at(0).place.file == "workloads/m.yaml");
+    CHECK(error.hint.find("at least 8kB") == 0);
+    CHECK(load_good(files, {"parallel.gradients.bucket=8kB"}).plan.jobs[0].micro_batches == 8);
+    // ZeRO-2 reduces in each of 8 micro-batches, so that 10,000 buckets are 80,000: fewer than a million.
+    CHECK(load_good(files, {"parallel.gradients.bucket=8kB", "parallel.sharding=zero2"})
+              .plan.jobs[0]
+              .micro_batches == 8);
+    CHECK(first_error(
+              files,
+              {"parallel.gradients.bucket=8kB", "parallel.sharding=zero2", "batch.global=6400"})
+              .notes.size() == 2);
+}
+
 TEST_CASE("a missing scenario file is answered with the nearest file") {
     MemoryFiles files = small_world();
     const Diagnostic error = first_error(files, {}, "scenarios/aa.yaml");
@@ -363,6 +383,7 @@ TEST_CASE("a scenario that contradicts its trace is refused") {
         files, {"parallel.tp=3", "parallel.pp=1", "machine.nodes=3", "batch.global=96"});
     CHECK(split.code == "E0337");
     CHECK(split.text.find("tp 3 does not divide") == 0);
+    CHECK(first_error(files, {"parallel.gradients.bucket=1B"}).code == "E0336");
     files.texts.erase("scenarios/t.yaml");
     CHECK(first_error(files, {}).code == "E0101");
 }
