@@ -102,8 +102,10 @@ class KindReader {
         items(file_.forward, "forward", file_.layer.forward);
         items(file_.backward, "backward", file_.layer.backward);
         if (diagnostics_.errors() == errors_before_) {
-            check_lives(true);
-            check_lives(false);
+            std::vector<bool> saved(file_.layer.tensors.size(), false);
+            check_lives(true, saved);
+            check_lives(false, saved);
+            take_saved(saved);
         }
         return std::move(file_.layer);
     }
@@ -191,8 +193,9 @@ class KindReader {
         }
     }
 
-    // Plays forward then backward with the conditional ops that apply when their condition holds (or not).
-    void check_lives(bool holds) {
+    // Plays forward then backward with the conditional ops that apply when their condition holds (or not). Marks in `saved`
+    // what is alive between the two.
+    void check_lives(bool holds, std::vector<bool>& saved) {
         enum class State : unsigned char { Absent, Live, Freed };
         std::vector<State> states(file_.layer.tensors.size(), State::Absent);
         const auto play = [&](const std::vector<TraceItem>& list, const char* name) {
@@ -221,6 +224,10 @@ class KindReader {
             }
         };
         play(file_.layer.forward, "forward");
+        for (std::size_t t = 0; t < states.size(); ++t) {
+            const bool live = states[t] == State::Live && !file_.layer.tensors[t].persistent;
+            saved[t] = saved[t] || live;
+        }
         play(file_.layer.backward, "backward");
         for (std::size_t t = 0; t < states.size(); ++t) {
             if (states[t] == State::Live && !file_.layer.tensors[t].persistent) {
@@ -228,6 +235,20 @@ class KindReader {
                       fmt::format("tensor '{}' is never freed", file_.layer.tensors[t].name),
                       "add it to `frees` of its last use, or mark it persistent");
             }
+        }
+    }
+
+    // `saved` follows from the lives; a file that states it must not contradict them.
+    void take_saved(const std::vector<bool>& saved) {
+        std::vector<TraceTensor>& tensors = file_.layer.tensors;
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+            if (tensors[t].saved && !saved[t]) {
+                error(item_node("tensors", t).place,
+                      fmt::format("tensor '{}' is saved but does not live until backward",
+                                  tensors[t].name),
+                      "leave `saved` out: it follows from `allocates` and `frees`");
+            }
+            tensors[t].saved = saved[t];
         }
     }
 

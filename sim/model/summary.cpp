@@ -66,6 +66,20 @@ std::string condition_text(const ShardCondition& c) {
         "if {} / tp is {}a multiple of {}", c.whole, c.holds ? "" : "not ", c.multiple);
 }
 
+// Whether a tensor that forward op `maker` allocates is left for backward, where `maker` runs (at tp 1 if it runs anyway).
+bool left_for_backward(const LayerTrace& layer, const TraceOp& maker, std::uint16_t tensor) {
+    const auto runs = [&](const TraceOp& op) {
+        return maker.condition && op.condition ? op.condition->holds == maker.condition->holds
+                                               : op_applies(op, 1);
+    };
+    return layer.tensors[tensor].saved &&
+           std::none_of(layer.forward.begin(), layer.forward.end(), [&](const TraceItem& item) {
+               return item.op && runs(*item.op) &&
+                      std::find(item.op->frees.begin(), item.op->frees.end(), tensor) !=
+                          item.op->frees.end();
+           });
+}
+
 SummaryRow op_row(const LayerTrace& layer, const TraceOp& op) {
     SummaryRow row;
     row.op = op.name;
@@ -76,7 +90,7 @@ SummaryRow op_row(const LayerTrace& layer, const TraceOp& op) {
     row.flops = flops_of(op.kernel);
     row.bytes = hbm_bytes_of(op.kernel);
     for (const std::uint16_t t : op.allocates) {
-        if (layer.tensors[t].saved && op.pass == Pass::Forward) {
+        if (op.pass == Pass::Forward && left_for_backward(layer, op, t)) {
             row.saved += layer.tensors[t].bytes;
         }
     }

@@ -53,7 +53,8 @@ struct TraceTensor {
     Split split = Split::None;
     TensorClass memory = TensorClass::Activations;
     bool saved =
-        false;  // lives from forward to backward (dropped and remade when its module is recomputed)
+        false;  // lives from forward to backward (dropped and remade when its module is recomputed), with
+                // conditional kernels in one of the cases at least
     TraceModule module = TraceModule::Other;
     bool input = false;  // the layer's input: what full recomputation keeps
     bool only_sequence_parallel =

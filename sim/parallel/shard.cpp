@@ -102,6 +102,12 @@ class LayerSharder {
         std::vector<std::int32_t> last_op_of_item;
         result.forward = items(layer_.forward, &last_op_of_item);
         result.backward = items(layer_.backward, nullptr);
+        // The trace calls saved what backward needs with some of the conditional kernels, not with all of them.
+        for (const RankOp& op : result.forward) {
+            for (const std::uint16_t tensor : op.frees) {
+                result.tensors[tensor].saved = false;
+            }
+        }
         for (std::size_t i = 0; i < layer_.tensors.size(); ++i) {
             const std::int32_t item = layer_.tensors[i].last_forward_item;
             if (item >= 0) {

@@ -20,7 +20,7 @@ struct RankTensor {
     std::string name;
     std::int64_t bytes = 0;
     TensorClass memory = TensorClass::Activations;
-    bool saved = false;
+    bool saved = false;  // lives from forward to backward with the kernels of this rank
     bool input = false;
     bool persistent = false;
     TraceModule module = TraceModule::Other;

@@ -245,6 +245,22 @@ TEST_CASE("tensors are known, live once and end once") {
               .has_value());
 }
 
+TEST_CASE("what lives from forward to backward is saved, whether the file says so or not") {
+    const std::string makes = "{op: a, memory: {kind: norm, bytes: 1B}, allocates: [x]}";
+    const std::string ends =
+        "{op: b, pass: input_gradient, memory: {kind: norm, bytes: 1B}, frees: [x]}";
+    for (const char* tensors : {"[{name: x, bytes: 8B}]", "[{name: x, bytes: 8B, saved: true}]"}) {
+        Diagnostics d;
+        const std::optional<WorkloadTrace> read =
+            read_trace("t.yaml", small(makes, ends, tensors), d);
+        REQUIRE(read.has_value());
+        CHECK(read->kinds[0].tensors[0].saved);
+    }
+    const std::string both = "{op: a, memory: {kind: norm, bytes: 1B}, allocates: [x], frees: [x]}";
+    CHECK(bad(small(both, kBackward, "[{name: x, bytes: 8B, saved: true}]")).text ==
+          "tensor 'x' is saved but does not live until backward");
+}
+
 TEST_CASE("kinds and layers are known, and errors point at them") {
     std::string text = small(kForward, kBackward);
     text.replace(text.find("head: e"), 7, "head: f");

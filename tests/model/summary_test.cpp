@@ -62,3 +62,14 @@ TEST_CASE("conditional kernels say their condition and only those of tp 1 enter 
     CHECK(kinds[1].input_gradient.value + kinds[1].weight_gradient.value ==
           2 * kinds[1].forward.value);
 }
+
+// 25 heads on one rank run the fallback: of its attention core it keeps the fp32 softmax (4), the mask (1) and what was
+// dropped (2 bytes per score), not the 16-bit softmax (2) that the fused kernel would keep.
+TEST_CASE("the totals keep what the kernels of tp 1 keep") {
+    const auto kinds = summarise(build_trace(
+        gpt(1, 1600, 25, 51200), megatron_2021(), {.micro_batch = 1, .sequence = 1024}));
+    const std::int64_t scores = 25LL * 1024 * 1024;
+    CHECK(row(kinds[1], "softmax").saved.value == 2 * scores);
+    CHECK(row(kinds[1], "softmax cast").saved.value == 0);
+    CHECK(kinds[1].saved.value == 34 * 1024 * 1600 + 7 * scores);
+}
