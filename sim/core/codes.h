@@ -96,6 +96,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"W0344", "shapes off multiples of 64"},
     {"W0520", "a model configuration is read by assumption"},
     {"W0521", "a part of a model configuration is left out"},
+    {"W0530", "durations measured on another GPU"},
     {"W0540", "a part of a text workload has no effect"},
 });
 

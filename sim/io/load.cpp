@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/io/trace_rescale.h"
 #include "sim/io/trace_split.h"
 #include "sim/io/yaml.h"
 #include "sim/spec/fields_machine.h"
@@ -83,6 +84,7 @@ bool load_traces(Loaded& loaded, DataSource& source, Diagnostics& diagnostics) {
         job.sequence = trace->sequence;
         job.model.name = trace->name;
         job.model.layers = static_cast<std::int64_t>(trace->layers.size());
+        rescale_measured(*trace, loaded.plan.machine.cluster.node.gpu, place, source, diagnostics);
         loaded.traces[j] = std::move(trace);
     }
     return diagnostics.errors() == before;

@@ -87,6 +87,7 @@ struct TraceOp {
     std::vector<std::uint16_t> frees;      // at issue of the last use, after its own allocations
     std::optional<Duration> measured;      // on measured_gpu, for the unsharded kernel
     std::string measured_gpu;
+    double measured_scale = 1;  // to the GPU at hand; not in files (io/trace_rescale.h)
 };
 
 [[nodiscard]] bool op_applies(const TraceOp& op, std::int64_t tp);

@@ -3,6 +3,7 @@
 #include "sim/parallel/shard.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/check.h"
 
@@ -42,10 +43,17 @@ Kernel measured_kernel(const TraceOp& op, Duration measured, const TensorParalle
                     .flops = flops_of(rank)};
 }
 
+Duration on_this_gpu(const TraceOp& op) {
+    return op.measured_scale == 1
+               ? *op.measured
+               : Duration(
+                     std::llround(static_cast<double>(op.measured->count()) * op.measured_scale));
+}
+
 RankOp rank_op(const TraceOp& op, const TensorParallel& parallel) {
     RankOp result;
     result.name = op.name;
-    result.kernel = op.measured ? measured_kernel(op, *op.measured, parallel)
+    result.kernel = op.measured ? measured_kernel(op, on_this_gpu(op), parallel)
                                 : shard_kernel(op.kernel, op.split, parallel);
     result.pass = op.pass;
     result.module = op.module;

@@ -388,6 +388,51 @@ TEST_CASE("a scenario that contradicts its trace is refused") {
     CHECK(first_error(files, {}).code == "E0101");
 }
 
+TEST_CASE("durations measured on another GPU are rescaled by the laws of both") {
+    MemoryFiles files = small_world();
+    // A copy of N bytes takes fixed + N / (efficiency x PCIe): without fixed part, half the rate is twice the time.
+    const auto gpu = [](const std::string& name, const std::string& pcie) {
+        return "schema: memwall/gpu/1\nname: " + name +
+               "\nmemory: 80GiB\nusable: 79GiB\nhbm: 2000GB/s\npeak: {bf16: 300TFLOPS}\nsms: "
+               "100\npcie: " +
+               pcie + "\npcie_efficiency: 1\npcie_fixed: 0us\nlinks: 12\nlink_rate: 25GB/s\n";
+    };
+    files.texts["topologies/gpus/g.yaml"] = gpu("g", "32GB/s");
+    files.texts["topologies/gpus/slow.yaml"] = gpu("slow", "16GB/s");
+    const auto op = [](const std::string& name, const std::string& on) {
+        return "      - {op: " + name + ", copy: {bytes: 1MiB}, measured: 1ms, measured_on: " + on +
+               "}\n";
+    };
+    files.texts["scenarios/t.yaml"] =
+        "schema: memwall/trace/1\nname: x\ntokens: 2048\nsequence: 1024\nboundary_bytes: "
+        "8B\nparameters: 1\nmatmul_parameters: 1\nembedding: e\nhead: e\nlayers:\n  - {kind: e, "
+        "layers: 4}\nkinds:\n  - kind: e\n    parameters: []\n    tensors: []\n    forward:\n" +
+        op("a", "slow") + op("b", "g") + op("c", "abacus") +
+        "    backward:\n      - {op: d, pass: input_gradient, copy: {bytes: 1MiB}}\n";
+    std::string& text = files.texts["scenarios/a.yaml"];
+    text.replace(text.find("{model: m, sequence: 1024}"), 26, "{trace: t.yaml}");
+    Diagnostics diagnostics;
+    const std::optional<Loaded> loaded = load(files, {}, diagnostics);
+    REQUIRE(loaded);
+    const std::vector<TraceItem>& forward = loaded->traces[0]->kinds[0].forward;
+    CHECK(forward[0].op->measured_scale == doctest::Approx(0.5));
+    CHECK(forward[1].op->measured_scale == 1);
+    CHECK(forward[2].op->measured_scale == 1);
+    std::vector<std::string> warnings;
+    for (const Diagnostic& each : diagnostics.sorted()) {
+        if (each.code == "W0530") {
+            warnings.push_back(each.text);
+        }
+    }
+    REQUIRE(warnings.size() == 2);
+    CHECK(warnings[0] ==
+          "1 ops measured on abacus keep their duration on g: no gpu file of that name");
+    CHECK(warnings[1] == "1 ops measured on slow are rescaled to g by the kernel laws, x 0.5");
+    // What was read is written as it was.
+    CHECK(write_trace(*loaded->traces[0], TraceFormat::Yaml)
+              .find("measured: 1ms, measured_on: slow") != std::string::npos);
+}
+
 TEST_CASE("a config.json, or the folder that holds it, stands in place of a model") {
     MemoryFiles files = small_world();
     files.texts["scenarios/llama/config.json"] =

@@ -89,6 +89,10 @@ TEST_CASE("a measured duration shrinks with its work and keeps the divided FLOPs
     const RankLayer both = shard_layer(layer, {.tp = 2, .sequence_parallel = true});
     CHECK(std::get<Measured>(both.forward[0].kernel) ==
           Measured{.duration = Duration(251), .flops = Flops(256)});
+    // On a GPU twice as fast: 1001 / 2 up, halved.
+    layer.forward[0].op->measured_scale = 0.5;
+    CHECK(std::get<Measured>(shard_layer(layer, {.tp = 2}).forward[0].kernel).duration ==
+          Duration(251));
 }
 
 TEST_CASE(
