@@ -52,8 +52,8 @@ std::string stem_of(const std::string& name) {
     return {};
 }
 
-std::string_view near_name(const std::string& typed, const std::vector<std::string>& names) {
-    return nearest(typed, {names.begin(), names.end()});
+std::string name_without_folder(const std::string& name) {
+    return name.substr(name.rfind('/') + 1);
 }
 
 bool is_trace(const DocNode& document) {
@@ -97,16 +97,41 @@ std::string folder_of(DataKind kind) {
     return {};
 }
 
+std::vector<std::string> DataSource::folders_below(const std::string& folder) {
+    std::vector<std::string> folders;
+    for (const std::string& entry : files_.list(folder)) {
+        if (files_.status(join(folder, entry)) == FileStatus::Directory) {
+            folders.push_back(entry);
+        }
+    }
+    return folders;
+}
+
 std::vector<std::string> DataSource::names(DataKind kind) {
     std::set<std::string> names;
-    for (const std::string& root : roots_) {
-        for (const std::string& file : files_.list(join(root, folder_of(kind)))) {
-            if (std::string stem = stem_of(file); !stem.empty()) {
-                names.insert(std::move(stem));
+    const auto add = [&](const std::string& folder, const std::string& prefix) {
+        for (const std::string& file : files_.list(folder)) {
+            if (const std::string stem = stem_of(file); !stem.empty()) {
+                names.insert(prefix + stem);
             }
+        }
+    };
+    for (const std::string& root : roots_) {
+        const std::string folder = join(root, folder_of(kind));
+        add(folder, "");
+        for (const std::string& below : folders_below(folder)) {
+            add(join(folder, below), below + "/");
         }
     }
     return {names.begin(), names.end()};
+}
+
+std::string DataSource::schema_of(const std::string& path) {
+    const FileContent content = files_.read(path, YamlLimits{}.bytes);
+    Diagnostics ignored;
+    const std::optional<DocNode> document = read_yaml(path, content.text, ignored);
+    const DocNode* schema = document ? document->find("schema") : nullptr;
+    return schema == nullptr ? "" : schema->scalar;
 }
 
 DataSource::Found DataSource::find_path(DataKind kind, const std::string& path) {
@@ -121,20 +146,44 @@ DataSource::Found DataSource::find_path(DataKind kind, const std::string& path) 
     return found;
 }
 
-DataSource::Found DataSource::find(DataKind kind, const std::string& reference, const Place& from) {
-    if (is_path(reference)) {
-        return find_path(kind, join(directory_of(from.file), reference));
-    }
+DataSource::Found DataSource::find_name(DataKind kind, const std::string& name) {
     for (const std::string& root : roots_) {
-        for (const std::string_view suffix : kSuffixes) {
-            const std::string path =
-                join(join(root, folder_of(kind)), reference + std::string(suffix));
-            if (files_.status(path) == FileStatus::Ok) {
-                return {path, FileStatus::Ok};
+        const std::string folder = join(root, folder_of(kind));
+        std::vector<std::string> folders = folders_below(folder);
+        folders.insert(folders.begin(), "");
+        for (const std::string& below : folders) {
+            for (const std::string_view suffix : kSuffixes) {
+                const std::string path = join(join(folder, below), name + std::string(suffix));
+                if (files_.status(path) == FileStatus::Ok) {
+                    return {path, FileStatus::Ok};
+                }
             }
         }
     }
     return {};
+}
+
+DataSource::Found DataSource::find(DataKind kind, const std::string& reference, const Place& from) {
+    if (!is_path(reference)) {
+        return find_name(kind, reference);
+    }
+    Found found = find_path(kind, join(directory_of(from.file), reference));
+    if (found.status == FileStatus::Missing && !has_suffix(reference)) {
+        if (Found named = find_name(kind, reference); named.status == FileStatus::Ok) {
+            return named;
+        }
+    }
+    return found;
+}
+
+// The nearest of the known names, with its folder; empty when none is near.
+std::string DataSource::near_name(DataKind kind, const std::string& typed) {
+    const std::vector<std::string> known = names(kind);
+    std::vector<std::string> all = known;
+    for (const std::string& name : known) {
+        all.push_back(name_without_folder(name));
+    }
+    return std::string(nearest(typed, {all.begin(), all.end()}));
 }
 
 void DataSource::report(DataKind kind,
@@ -176,17 +225,19 @@ void DataSource::report(DataKind kind,
             slash == std::string::npos ? found.path : found.path.substr(slash + 1);
         const std::string directory = directory_of(found.path);
         const std::vector<std::string> there = files_.list(directory.empty() ? "." : directory);
-        const std::string_view near = near_name(name, there);
+        const std::string_view near = nearest(name, {there.begin(), there.end()});
+        const std::string near_known = has_suffix(reference) ? "" : near_name(kind, reference);
         Diagnostic& error = diagnostics.error(
             "E0101", place, fmt::format("{} file '{}' is not there", what, found.path));
         error.hint =
             !near.empty() ? fmt::format("did you mean '{}'?", join(directory, std::string(near)))
+            : !near_known.empty()                  ? fmt::format("did you mean '{}'?", near_known)
             : is_path(reference) && from.line != 0 ? "a path is relative to the file that names it"
                                                    : "";
         return;
     }
     const std::vector<std::string> known = names(kind);
-    const std::string_view near = near_name(reference, known);
+    const std::string near = near_name(kind, reference);
     Diagnostic& error =
         diagnostics.error("E0113", place, fmt::format("no {} is called '{}'", what, reference));
     const std::string all = known.empty()

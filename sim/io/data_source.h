@@ -1,6 +1,7 @@
 #pragma once
 // Finds, reads and keeps the data files that scenarios refer to. A plain word is a name, looked up in the data roots
-// (topologies/gpus/NAME.yaml and so on); a value with a slash or a suffix is a path, relative to the file that names it.
+// (topologies/gpus/NAME.yaml and so on) and in the folders below them; a value with a slash or a suffix is a path, relative
+// to the file that names it. FOLDER/NAME, when no such path is there, is the name in that folder of a data root.
 #include <map>
 #include <optional>
 #include <string>
@@ -45,7 +46,15 @@ class DataSource : public DocumentSource {
                                                        std::string& path,
                                                        Diagnostics& diagnostics);
 
+    // Sorted; those in a folder below the kind's own as FOLDER/NAME.
     [[nodiscard]] std::vector<std::string> names(DataKind kind);
+
+    [[nodiscard]] bool knows(DataKind kind, const std::string& name) {
+        return find_name(kind, name).status == FileStatus::Ok;
+    }
+
+    // The schema line of a file, such as "memwall/cluster/1"; empty when it cannot be read or has none.
+    [[nodiscard]] std::string schema_of(const std::string& path);
 
   private:
     struct Found {
@@ -55,6 +64,9 @@ class DataSource : public DocumentSource {
 
     [[nodiscard]] Found find(DataKind kind, const std::string& reference, const Place& from);
     [[nodiscard]] Found find_path(DataKind kind, const std::string& path);
+    [[nodiscard]] Found find_name(DataKind kind, const std::string& name);
+    [[nodiscard]] std::vector<std::string> folders_below(const std::string& folder);
+    [[nodiscard]] std::string near_name(DataKind kind, const std::string& typed);
     void report(DataKind kind,
                 const std::string& reference,
                 const Found& found,

@@ -214,13 +214,15 @@ std::optional<Loaded> load_scenario(const std::string& reference,
 std::optional<DocNode> load_document(DataKind kind,
                                      const std::string& reference,
                                      DataSource& source,
-                                     Diagnostics& diagnostics) {
+                                     Diagnostics& diagnostics,
+                                     const std::vector<std::string>& sets) {
+    const std::size_t errors_before = diagnostics.errors();
+    const std::vector<Override> overrides = read_sets(sets, diagnostics);
     const DocNode* document = source.open(kind, reference, diagnostics);
     if (document == nullptr) {
         return std::nullopt;
     }
-    const std::size_t errors_before = diagnostics.errors();
-    DocNode composed = compose(*document, kind, {}, source, diagnostics);
+    DocNode composed = compose(*document, kind, overrides, source, diagnostics);
     if (diagnostics.errors() != errors_before) {
         return std::nullopt;
     }

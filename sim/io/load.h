@@ -58,10 +58,11 @@ struct Loaded {
                                               DataSource& source,
                                               Diagnostics& diagnostics);
 
-// The composed document of a data file, for tests of the data and for its sources.
+// The composed document of a data file, for tests of the data and for its sources. `sets`: as for load_scenario.
 [[nodiscard]] std::optional<DocNode> load_document(DataKind kind,
                                                    const std::string& reference,
                                                    DataSource& source,
-                                                   Diagnostics& diagnostics);
+                                                   Diagnostics& diagnostics,
+                                                   const std::vector<std::string>& sets = {});
 
 }  // namespace memwall

@@ -448,3 +448,48 @@ TEST_CASE("a config.json, or the folder that holds it, stands in place of a mode
         CHECK(model.vocabulary == 32000);
     }
 }
+
+TEST_CASE(
+    "a scenario in a folder of the data root is known by its name, with and without the folder") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/study/b.yaml"] = files.texts["scenarios/a.yaml"];
+    DataSource source(files, {""});
+    CHECK(source.names(DataKind::Scenario) == std::vector<std::string>{"a", "study/b"});
+    for (const char* name : {"b", "study/b", "scenarios/study/b.yaml"}) {
+        Diagnostics diagnostics;
+        CHECK_MESSAGE(load_scenario(name, {}, source, diagnostics), name);
+    }
+    CHECK(first_error(files, {}, "study/c").hint == "did you mean 'study/b'?");
+    Diagnostics diagnostics;
+    CHECK_FALSE(load_scenario("stdy/b", {}, source, diagnostics));
+    CHECK(diagnostics.sorted().front().code == std::string_view("E0101"));
+}
+
+TEST_CASE("a path that is there goes before a name in a folder of the data root") {
+    MemoryFiles files = small_world();
+    files.texts["scenarios/study/b.yaml"] = files.texts["scenarios/a.yaml"];
+    files.texts["study/b"] = "schema: memwall/scenario/1\n";
+    CHECK(first_error(files, {}, "study/b").place.file == "study/b");
+}
+
+TEST_CASE("overrides reach into a cluster, and a key that it does not have is named") {
+    MemoryFiles files = small_world();
+    DataSource source(files, {""});
+    Diagnostics diagnostics;
+    const auto composed =
+        load_document(DataKind::Cluster, "c", source, diagnostics, {"node.nic_rate=100Gbps"});
+    REQUIRE(composed);
+    CHECK(composed->at("node.nic_rate")->scalar == "100Gbps");
+    CHECK(composed->at("node.nic_rate")->place.file == "--set");
+    CHECK_FALSE(load_document(DataKind::Cluster, "c", source, diagnostics, {"node.nic_rate"}));
+    CHECK(diagnostics.sorted().front().code == std::string_view("E0210"));
+}
+
+TEST_CASE("the schema line of a file is read without reading the file as a scenario") {
+    MemoryFiles files = small_world();
+    DataSource source(files, {""});
+    CHECK(source.schema_of("topologies/clusters/c.yaml") == "memwall/cluster/1");
+    CHECK(source.schema_of("no/such/file").empty());
+    files.texts["broken.yaml"] = "[";
+    CHECK(source.schema_of("broken.yaml").empty());
+}

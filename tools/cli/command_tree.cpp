@@ -85,17 +85,21 @@ CommandSpec program_command() {
 }
 
 CommandSpec topo_command() {
-    return {"topo",
-            "print a machine: tiers, bandwidths, bisection, the route between two ranks, DOT",
-            "",
-            {{"CLUSTER", "name or file of a cluster, or a scenario file", true, false}},
-            {kSet,
-             {"--nodes", "N", "number of nodes (default: the scenario's, else 2)", false},
-             {"--route", "A,B", "every link on the way from rank A to rank B", false},
-             {"--dot", "", "print the graph for Graphviz", false},
-             kJson},
-            {{"memwall topo selene-a100 --nodes 16", "tiers of 16 nodes"},
-             {"memwall topo h100-8x400g --nodes 4 --route 0,9", "how rank 0 reaches rank 9"}}};
+    return {
+        "topo",
+        "print a machine: tiers, bandwidths, bisection, the route between two ranks, DOT",
+        "",
+        {{"CLUSTER", "name or file of a cluster, or a scenario file", true, false}},
+        {{"--set",
+          "PATH=VALUE",
+          "override one field of the cluster, such as node.nic_rate=200Gbps, or of the scenario",
+          true},
+         {"--nodes", "N", "number of nodes (default: the scenario's, else 2)", false},
+         {"--route", "A,B", "every link on the way from rank A to rank B", false},
+         {"--dot", "", "print the graph for Graphviz", false},
+         kJson},
+        {{"memwall topo selene-a100 --nodes 16", "tiers of 16 nodes"},
+         {"memwall topo h100-8x400g --nodes 4 --route 0,9", "how rank 0 reaches rank 9"}}};
 }
 
 CommandSpec list_command() {

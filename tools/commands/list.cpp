@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,35 +79,27 @@ std::string about_model(Session& s, const std::string& name, Diagnostics& d) {
                  : std::string();
 }
 
+std::string about_scenario(Session& s, const std::string& name, Diagnostics& d) {
+    const DocNode* scenario = s.data().open(DataKind::Scenario, name, d);
+    const DocNode* about = scenario == nullptr ? nullptr : scenario->find("about");
+    return about == nullptr ? std::string() : about->scalar;
+}
+
 struct Kind {
     std::string_view name;
     DataKind kind;
     std::string (*about)(Session&, const std::string&, Diagnostics&);
 };
 
-constexpr std::array<Kind, 6> kKinds = {{
+constexpr std::array<Kind, 7> kKinds = {{
     {"gpus", DataKind::Gpu, about_gpu},
     {"nodes", DataKind::Node, about_node},
     {"fabrics", DataKind::Fabric, about_fabric},
     {"clusters", DataKind::Cluster, about_cluster},
     {"stacks", DataKind::Stack, about_stack},
     {"models", DataKind::Model, about_model},
+    {"scenarios", DataKind::Scenario, about_scenario},
 }};
-
-std::vector<Row> scenario_rows(const Session& session) {
-    std::vector<Row> rows;
-    for (const std::string& root : session.roots()) {
-        std::error_code ignored;
-        const std::filesystem::path folder = std::filesystem::path(root) / "scenarios";
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
-            if (entry.path().extension() == ".yaml") {
-                rows.push_back({entry.path().string(), ""});
-            }
-        }
-    }
-    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.name < b.name; });
-    return rows;
-}
 
 std::vector<Row> rows_of(Session& session, const Kind& kind, Diagnostics& diagnostics) {
     std::vector<Row> rows;
@@ -125,7 +116,8 @@ std::string as_text(std::string_view title, const std::vector<Row>& rows, const 
     }
     std::string text = style.bold(title) + "\n";
     for (const Row& row : rows) {
-        text += fmt::format("  {:<{}}  {}\n", row.name, row.about.empty() ? 0 : width, row.about);
+        text += row.about.empty() ? fmt::format("  {}\n", row.name)
+                                  : fmt::format("  {:<{}}  {}\n", row.name, width, row.about);
     }
     return text;
 }
@@ -146,15 +138,12 @@ int command_list(Session& session) {
         }
         document[std::string(title)] = items;
     };
-    std::vector<std::string_view> known = {"scenarios"};
+    std::vector<std::string_view> known;
     for (const Kind& kind : kKinds) {
         known.push_back(kind.name);
         if (wanted.empty() || wanted == kind.name) {
             add(kind.name, rows_of(session, kind, diagnostics));
         }
-    }
-    if (wanted.empty() || wanted == "scenarios") {
-        add("scenarios", scenario_rows(session));
     }
     if (std::find(known.begin(), known.end(), wanted) == known.end() && !wanted.empty()) {
         const std::string_view near = nearest(wanted, known);

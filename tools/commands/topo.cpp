@@ -5,6 +5,9 @@
 #include "sim/core/quantity.h"
 #include "sim/io/topo_text.h"
 #include "sim/network/fabric.h"
+#include "sim/spec/fields_machine.h"
+#include "sim/spec/legality.h"
+#include "sim/spec/read.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
 
@@ -13,27 +16,66 @@ namespace {
 
 constexpr int kNodesWhenSilent = 2;
 
-// A name of the catalogue is a cluster; a file is a scenario when its schema says so, else a cluster.
-std::optional<Machine> machine_of(Session& session, const std::string& reference) {
+// A machine with the document that describes it, in the form of a scenario.
+struct Described {
+    Machine machine;
+    DocNode composed;
+};
+
+DocNode map_of(std::string key, DocNode value) {
+    DocNode map;
+    map.kind = DocNode::Kind::Map;
+    map.place = value.place;
+    map.entries.push_back({std::move(key), map.place, std::move(value)});
+    return map;
+}
+
+bool nodes_are_joined(const Cluster& cluster) {
+    return cluster.fabric.kind != FabricKind::None && cluster.node.nics > 0 &&
+           cluster.node.nic_rate.value > 0;
+}
+
+// A scenario says so in its schema line, or by its name; all else is a cluster.
+bool is_scenario(Session& session, const std::string& reference) {
+    DataSource& data = session.data();
+    return reference == "-" || data.schema_of(reference).starts_with("memwall/scenario/") ||
+           (data.knows(DataKind::Scenario, reference) && !data.knows(DataKind::Cluster, reference));
+}
+
+std::optional<Described> machine_of(Session& session, const std::string& reference) {
     Diagnostics diagnostics;
-    const std::vector<std::string> names = session.data().names(DataKind::Cluster);
-    const bool known = std::find(names.begin(), names.end(), reference) != names.end();
-    Diagnostics as_scenario;
-    if (!known && reference.find_first_of("/.") != std::string::npos) {
-        if (const auto loaded = session.scenario(reference, as_scenario); loaded) {
-            session.complain(as_scenario);
-            return loaded->plan.machine;
-        }
+    if (is_scenario(session, reference)) {
+        std::optional<Loaded> loaded = session.scenario(diagnostics);
+        return loaded ? std::optional(Described{loaded->plan.machine, std::move(loaded->composed)})
+                      : std::nullopt;
     }
-    const auto cluster = load_cluster(reference, session.data(), diagnostics);
-    if (!cluster) {
-        session.complain(as_scenario.has_errors() ? as_scenario : diagnostics);
+    std::optional<DocNode> document = load_document(DataKind::Cluster,
+                                                    reference,
+                                                    session.data(),
+                                                    diagnostics,
+                                                    session.arguments().values("--set"));
+    Described described;
+    Cluster& cluster = described.machine.cluster;
+    const bool read = document && read_document(*document, "this cluster", cluster, diagnostics);
+    session.complain(diagnostics);
+    if (!read) {
         return std::nullopt;
     }
-    Machine machine;
-    machine.cluster = *cluster;
-    machine.nodes = std::min(kNodesWhenSilent, cluster->nodes_max);
-    return machine;
+    described.machine.nodes =
+        nodes_are_joined(cluster) ? std::min(kNodesWhenSilent, cluster.nodes_max) : 1;
+    described.composed = map_of("machine", map_of("cluster", std::move(*document)));
+    return described;
+}
+
+// False after a complaint: such a machine cannot be built.
+bool can_be_built(Session& session, const Described& described) {
+    Plan plan;
+    plan.machine = described.machine;
+    plan.jobs.emplace_back().nodes = described.machine.nodes;
+    Diagnostics diagnostics;
+    check_placement(plan, described.composed, diagnostics);
+    session.complain(diagnostics);
+    return !diagnostics.has_errors();
 }
 
 bool read_pair(std::string_view text, std::size_t devices, DeviceId& a, DeviceId& b) {
@@ -58,23 +100,28 @@ bool read_pair(std::string_view text, std::size_t devices, DeviceId& a, DeviceId
 
 int command_topo(Session& session) {
     const Arguments& arguments = session.arguments();
-    std::optional<Machine> machine = machine_of(session, arguments.positional(0));
-    if (!machine) {
+    std::optional<Described> described = machine_of(session, arguments.positional(0));
+    if (!described) {
         return kWrongInput;
     }
+    Machine& machine = described->machine;
     if (arguments.has("--nodes")) {
         const auto nodes = memwall::parse<int>(arguments.value("--nodes"));
-        if (!nodes || *nodes < 1 || *nodes > machine->cluster.nodes_max) {
+        if (!nodes || *nodes < 1 || *nodes > machine.cluster.nodes_max) {
             return session.refuse(fmt::format("--nodes {}: not a number of nodes of {}",
                                               arguments.value("--nodes"),
-                                              machine->cluster.name),
-                                  fmt::format("1 to {}", machine->cluster.nodes_max));
+                                              machine.cluster.name),
+                                  fmt::format("1 to {}", machine.cluster.nodes_max));
         }
-        machine->nodes = *nodes;
+        machine.nodes = *nodes;
+        machine.stragglers.clear();  // ranks of another size of machine, and nothing shown here
     }
-    const Fabric fabric(*machine);
+    if (!can_be_built(session, *described)) {
+        return kWrongInput;
+    }
+    const Fabric fabric(machine);
     if (arguments.has("--dot")) {
-        print(to_dot(fabric, machine->nodes));
+        print(to_dot(fabric, machine.nodes));
         return kDone;
     }
     std::optional<TopoRoute> route;
