@@ -1,6 +1,7 @@
 #include "sim/spec/degrees.h"
 
 #include <array>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -103,10 +104,27 @@ bool fill_sharding(const JobCheck& check, Degrees& d, std::vector<std::string>& 
             "for example `shard: 8`: one copy of the states per node of 8";
         return false;
     }
+    for (const auto& [key, given, other] :
+         {std::tuple("shard", sharding.shard, sharding.replicate),
+          std::tuple("replicate", sharding.replicate, sharding.shard)}) {
+        if (given && !other && ranks % *given != 0) {
+            Diagnostic& error = check.error(
+                "E0319",
+                fmt::format("parallel.sharding.{}", key),
+                fmt::format(
+                    "{} {} does not divide dp {} x cp {} = {}", key, *given, d.dp, d.cp, ranks));
+            error.notes.push_back({check.at("parallel.dp"), fmt::format("dp is {}", d.dp)});
+            error.hint =
+                sharding.kind == ShardingKind::Hsdp
+                    ? fmt::format("divisors of {}: {}", ranks, divisors_of(ranks, ranks))
+                    : fmt::format(
+                          "leave {} out: the states are then shared by all {} ranks", key, ranks);
+            return false;
+        }
+    }
     const std::int64_t replicate =
         sharding.replicate.value_or(sharding.shard ? static_cast<int>(ranks / *sharding.shard) : 1);
-    const std::int64_t shard =
-        sharding.shard.value_or(static_cast<int>(ranks / std::max<std::int64_t>(replicate, 1)));
+    const std::int64_t shard = sharding.shard.value_or(static_cast<int>(ranks / replicate));
     if (product(shard, replicate) != ranks) {
         Diagnostic& error = check.error(
             "E0319",

@@ -91,6 +91,21 @@ TEST_CASE("shard x replicate is dp x cp") {
     CHECK(sharded(ShardingKind::Fsdp, 128, {}) == std::tuple(0, 0, "E0319"));
 }
 
+TEST_CASE("a shard that does not divide the ranks is named, without numbers that nobody gave") {
+    Case c(4);
+    c.job.parallel.sharding.kind = ShardingKind::Fsdp;
+    c.job.parallel.sharding.shard = 64;
+    CHECK_FALSE(c.find());
+    CHECK(c.diagnostics.sorted()[0].text == "shard 64 does not divide dp 32 x cp 1 = 32");
+    CHECK(c.hint() == "leave shard out: the states are then shared by all 32 ranks");
+    Case h(4);
+    h.job.parallel.sharding.kind = ShardingKind::Hsdp;
+    h.job.parallel.sharding.replicate = 5;
+    CHECK_FALSE(h.find());
+    CHECK(h.diagnostics.sorted()[0].text == "replicate 5 does not divide dp 32 x cp 1 = 32");
+    CHECK(h.hint() == "divisors of 32: 1, 2, 4, 8, 16, 32");
+}
+
 TEST_CASE(
     "micro-batches are the global batch over micro x dp, or an error with the nearest that "
     "divide") {
