@@ -76,39 +76,53 @@ Stages with_slots(const JobCheck& check, int chunks) {
 Stages listed(const JobCheck& check) {
     const std::vector<std::vector<int>>& layers = check.job.parallel.stage_layout.layers;
     const Degrees& d = check.job.degrees;
-    const auto complain = [&](std::string text, std::string_view other) {
-        Diagnostic& error = check.error("E0332", "parallel.stage_layout", std::move(text));
+    const DocNode* list = check.document.at("parallel.stage_layout");
+    const auto complain = [&](const Place& place, std::string text, std::string_view other) {
+        Diagnostic& error = check.diagnostics.error("E0332", place, std::move(text));
         error.notes.push_back({check.at(other), "the other value is here"});
         error.hint =
             "stage_layout lists, for each of pp stages, the layers of each of its vpp chunks";
         return Stages{};
     };
+    const Place whole = check.at("parallel.stage_layout");
     if (layers.size() != static_cast<std::size_t>(d.pp)) {
-        return complain(fmt::format("stage_layout lists {} stages, pp is {}", layers.size(), d.pp),
+        return complain(whole,
+                        fmt::format("stage_layout lists {} stages, pp is {}", layers.size(), d.pp),
                         "parallel.pp");
     }
     std::vector<int> counts(static_cast<std::size_t>(d.pp) * static_cast<std::size_t>(d.vpp));
     std::int64_t sum = 0;
     for (std::size_t stage = 0; stage < layers.size(); ++stage) {
-        if (layers[stage].size() != static_cast<std::size_t>(d.vpp)) {
-            return complain(fmt::format("stage {} of stage_layout lists {} chunks, vpp is {}",
+        const std::vector<int>& chunks = layers[stage];
+        const Place& place =
+            list != nullptr && stage < list->items.size() ? list->items[stage].place : whole;
+        if (chunks.size() != static_cast<std::size_t>(d.vpp)) {
+            return complain(place,
+                            fmt::format("stage {} of stage_layout lists {} chunks, vpp is {}",
                                         stage,
-                                        layers[stage].size(),
+                                        chunks.size(),
                                         d.vpp),
                             "parallel.vpp");
         }
-        for (std::size_t chunk = 0; chunk < layers[stage].size(); ++chunk) {
+        for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
             const std::size_t v = chunk * layers.size() + stage;
-            counts[v] = layers[stage][chunk];
+            counts[v] = chunks[chunk];
             sum += counts[v];
             if (counts[v] == 0 && v != 0 && v + 1 != counts.size()) {
-                return complain(fmt::format("chunk {} of stage {} is empty", chunk, stage),
+                return complain(place,
+                                fmt::format("chunk {} of stage {} is empty", chunk, stage),
                                 "workload.model.layers");
             }
+        }
+        if (std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0}) == 0) {
+            return complain(place,
+                            fmt::format("stage {} of stage_layout holds no layer", stage),
+                            "workload.model.layers");
         }
     }
     if (sum != check.job.model.layers) {
         return complain(
+            whole,
             fmt::format(
                 "stage_layout holds {} layers, the model has {}", sum, check.job.model.layers),
             "workload.model.layers");

@@ -98,6 +98,8 @@ TEST_CASE("a listed layout must name every stage, chunk and layer once") {
     CHECK(listed({{1, 3}, {6}}).second == 1);     // a chunk is missing
     CHECK(listed({{1, 3}, {2, 5}}).second == 1);  // 11 layers
     CHECK(listed({{5, 0}, {1, 4}}).second == 1);  // an empty chunk
+    CHECK(listed({{0, 0}, {6, 4}}).second == 1);  // an empty stage
+    CHECK(listed({{6, 4}, {0, 0}}).second == 1);
     CHECK(listed({{0, 4}, {2, 4}}).second == 0);  // the embedding alone is not empty
 }
 
