@@ -48,6 +48,34 @@ std::optional<std::string> without_separators(std::string_view text) {
     return number + std::string(text.substr(end));
 }
 
+// "0x1000" as "4096": a number of another base, written as programs do. Empty text: not to be converted.
+std::optional<std::string> in_decimal(std::string_view text) {
+    struct Base {
+        std::string_view prefix;
+        int base;
+        std::string_view digits;
+    };
+    constexpr Base kBases[] = {{"0x", 16, "0123456789abcdefABCDEF"},
+                               {"0X", 16, "0123456789abcdefABCDEF"},
+                               {"0o", 8, "01234567"},
+                               {"0b", 2, "01"}};
+    const std::string_view bare = text.substr(text.starts_with('-') ? 1 : 0);
+    for (const Base& base : kBases) {
+        if (!bare.starts_with(base.prefix) || bare.size() == base.prefix.size() ||
+            base.digits.find(bare[base.prefix.size()]) == std::string_view::npos) {
+            continue;
+        }
+        const std::string_view digits = bare.substr(base.prefix.size());
+        std::uint64_t value = 0;
+        const auto [end, failed] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), value, base.base);
+        return failed == std::errc() && end == digits.data() + digits.size()
+                   ? fmt::format("{}{}", text.starts_with('-') ? "-" : "", value)
+                   : std::string();
+    }
+    return std::nullopt;
+}
+
 struct Number {
     Decimal decimal;
     std::string_view rest;  // after the number and the space that may follow it
@@ -59,6 +87,10 @@ Parsed<Number> read_number(std::string_view text, std::string_view what, std::st
     if (const auto plain = without_separators(text)) {
         return refuse(fmt::format("{} has separators between its digits", shown(text)),
                       "say " + *plain);
+    }
+    if (const auto plain = in_decimal(text)) {
+        return refuse(fmt::format("{} is not a decimal number", shown(text)),
+                      plain->empty() ? say : "say " + *plain);
     }
     const std::optional<Decimal> decimal = scan_decimal(text);
     if (!decimal) {

@@ -150,6 +150,17 @@ TEST_CASE("what is not a finite, unsigned number in plain writing is refused") {
     CHECK(error_of<double>("1e999").message == "1e999 is too large");
 }
 
+TEST_CASE("a number of another base is answered with its decimal value") {
+    CHECK(error_of<std::int64_t>("0x1000").suggestion == "say 4096");
+    CHECK(error_of<std::int64_t>("0x1000").message == "0x1000 is not a decimal number");
+    CHECK(error_of<int>("-0XfF").suggestion == "say -255");
+    CHECK(error_of<double>("0b101").suggestion == "say 5");
+    CHECK(error_of<int>("0o17").suggestion == "say 15");
+    CHECK(error_of<Bytes>("0x10GiB").suggestion == "say it as in 80GiB or 80GB");
+    CHECK(error_of<int>("0x" + std::string(40, 'f')).suggestion == "say it as in 8");
+    CHECK(error_of<Bytes>("0bit").message == "0bit is a number of bits, not a size");
+}
+
 TEST_CASE("a very long value is cut in the message") {
     const std::string text(5000, '9');
     CHECK(error_of<Bytes>(text + "B").message.size() < 100);
