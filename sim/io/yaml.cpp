@@ -148,6 +148,24 @@ class TreeBuilder : public YAML::EventHandler {
              fmt::format("nested more than {} levels deep", limits_.depth));
     }
 
+    // A list or map where a key is wanted. yaml-cpp also takes a bracket that is never closed for the begin of a key.
+    [[noreturn]] void fail_key(const YAML::Mark& mark) {
+        const std::size_t at = lines_.offset(mark.line, mark.column);
+        if (at < text_.size() && (text_[at] == '[' || text_[at] == '{')) {
+            const BracketScan scan = scan_bracket(text_, at);
+            if (stack_.size() + scan.depth > limits_.depth) {
+                fail_depth(place(mark));
+            }
+            if (!scan.closed) {
+                fail("E0106",
+                     place(mark),
+                     "this bracket is never closed",
+                     text_[at] == '[' ? "add the closing ']'" : "add the closing '}'");
+            }
+        }
+        fail("E0106", place(mark), "a key must be a plain word, not a list or map");
+    }
+
     [[noreturn]] void fail_keys(Place where) {
         fail("E0109", std::move(where), fmt::format("more than {} keys in one map", limits_.keys));
     }
@@ -181,7 +199,7 @@ class TreeBuilder : public YAML::EventHandler {
         }
         if (!stack_.empty() && stack_.back().node.kind == DocNode::Kind::Map &&
             !stack_.back().has_key) {
-            fail("E0106", place(mark), "a key must be a plain word, not a list or map");
+            fail_key(mark);
         }
         Open opened;
         opened.node.kind = kind;

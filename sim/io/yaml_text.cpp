@@ -113,4 +113,28 @@ bool quote_closes(std::string_view text, std::size_t open) {
     return false;
 }
 
+BracketScan scan_bracket(std::string_view text, std::size_t open) {
+    BracketScan scan;
+    std::size_t depth = 0;
+    bool word = false;  // inside a plain word quotes and # are letters
+    for (std::size_t i = open; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '[' || c == '{') {
+            scan.depth = std::max(scan.depth, ++depth);
+        } else if ((c == ']' || c == '}') && --depth == 0) {
+            scan.closed = true;
+            return scan;
+        } else if (!word && (c == '"' || c == '\'')) {
+            // '' and \" in quotes end one piece and begin another.
+            i = std::min(text.find(c, i + 1), text.size());
+            continue;
+        } else if (!word && c == '#') {
+            i = std::min(text.find('\n', i), text.size());
+        }
+        word = i < text.size() &&
+               std::string_view(" \n\t,:[]{}").find(text[i]) == std::string_view::npos;
+    }
+    return scan;
+}
+
 }  // namespace memwall

@@ -32,4 +32,12 @@ class LineIndex {
 // quote in single ones.
 [[nodiscard]] bool quote_closes(std::string_view text, std::size_t open);
 
+// The bracket '[' or '{' at `open`: whether it is closed, and how deep brackets are nested in it, itself included. Brackets
+// in quotes and comments do not count.
+struct BracketScan {
+    bool closed = false;
+    std::size_t depth = 0;
+};
+[[nodiscard]] BracketScan scan_bracket(std::string_view text, std::size_t open);
+
 }  // namespace memwall

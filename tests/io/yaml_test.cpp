@@ -165,6 +165,17 @@ TEST_CASE("an alias that contains itself or names nothing is an error") {
     check_error("a: *nope\n", "E0110", 1, 4);
 }
 
+TEST_CASE("a bracket that is never closed is said so, where it opens") {
+    const auto text_of = [](const std::string& text) { return read(text).problems.at(0).text; };
+    check_error("a: [[1, 2], [3, 4\nb: 1\n", "E0106", 1, 13);
+    CHECK(text_of("a: [[1, 2], [3, 4\nb: 1\n") == "this bracket is never closed");
+    CHECK(text_of("a: [{b: ']}', c: \"]}\" # ]}\n") == "this bracket is never closed");
+    CHECK(text_of("a: [[it's ]: 1]\n") == "a key must be a plain word, not a list or map");
+    CHECK(text_of("{['x''y', \"\\\"]\"]: 1}\n") == "a key must be a plain word, not a list or map");
+    // Deeper than the limit is told first: yaml-cpp takes the first of them for a key.
+    check_error("a: " + std::string(100'000, '['), "E0108", 1, 5);
+}
+
 TEST_CASE("nesting stops at its limit, also through aliases") {
     const std::string deep = std::string(65, '[') + std::string(65, ']');
     check_error(deep, "E0108", 1, 65);
