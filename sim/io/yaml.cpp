@@ -430,9 +430,12 @@ std::optional<DocNode> read_yaml_value(const Place& place,
                                        Diagnostics& diagnostics) {
     Diagnostics own;
     std::optional<DocNode> node = read_yaml(place.file, text, own);
+    constexpr std::size_t kShown = 60;
+    const std::string value =
+        text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";
     for (Diagnostic problem : own.sorted()) {
         Diagnostic& error = diagnostics.error(
-            problem.code, place, fmt::format("the value '{}': {}", text, problem.text));
+            problem.code, place, fmt::format("the value '{}': {}", value, problem.text));
         error.hint = std::move(problem.hint);
     }
     if (node) {

@@ -226,3 +226,9 @@ TEST_CASE("a value after --set takes the place of the option") {
     REQUIRE(diagnostics.errors() == 1);
     CHECK(diagnostics.sorted()[0].place == place);
 }
+
+TEST_CASE("of a long wrong value after --set only the begin is shown") {
+    Diagnostics diagnostics;
+    CHECK_FALSE(read_yaml_value({"--set", 1, 1}, std::string(20'000, '['), diagnostics));
+    CHECK(diagnostics.sorted().at(0).text.size() < 150);
+}
