@@ -178,10 +178,24 @@ class Composer {
                        reference.place,
                        fmt::format("a {} must be a name, a path or a map", name))
                 .hint =
-                fmt::format("names are those of the files that `memwall list {}` shows", name);
+                fmt::format("names are those of the files that `memwall list {}s` shows", name);
             return false;
         }
         const DocNode* base = reference.find("base");
+        if (base == nullptr && reference.find("with") != nullptr &&
+            reference.find("name") == nullptr && kind != DataKind::Scenario) {
+            const std::string_view name = kind_name(kind);
+            diagnostics_
+                .error("E0202",
+                       reference.place,
+                       fmt::format("key 'base' is missing: `with` varies a {} that `base` names",
+                                   name))
+                .hint = fmt::format(
+                "write it as {{base: NAME, with: {{...}}}}; names are those that `memwall list "
+                "{}s` shows",
+                name);
+            return false;
+        }
         if (base == nullptr) {
             root = without(reference, {"with"});
         } else {
@@ -225,6 +239,23 @@ class Composer {
         }
     }
 
+    // `stack.with.x=1`, `stack.with={x: 1}` and `stack={with: {x: 1}}` all vary the stack that is there.
+    void add_below(Change change, std::vector<Change>& changes) {
+        DocNode& value = change.value;
+        if (change.path == "with") {
+            add_with(&value, "", changes, change.at_reference);
+            return;
+        }
+        if (head_of(change.path) == "with") {
+            change.path = tail_of(change.path);
+        } else if (change.path.empty() && value.find("with") != nullptr &&
+                   value.find("base") == nullptr) {
+            add_with(value.find("with"), "", changes, change.at_reference);
+            erase_key(value, "with");
+        }
+        changes.push_back(std::move(change));
+    }
+
     // Applies a change to `root`, or hands it to the reference it lies at or below.
     void apply(DataKind kind,
                DocNode& root,
@@ -235,7 +266,7 @@ class Composer {
             if (reference.in == kind && is_within(change.path, reference.path)) {
                 Change inner = change;
                 inner.path = below(change.path, reference.path);
-                below_references[i].push_back(std::move(inner));
+                add_below(std::move(inner), below_references[i]);
                 return;
             }
         }

@@ -136,6 +136,40 @@ TEST_CASE("an override can replace the reference itself, and the overrides besid
     CHECK(plan.machine.cluster.node.nics == 4);
 }
 
+TEST_CASE("`with` can be given by --set at any reference, as a map or key by key") {
+    MemoryFiles files = small_world();
+    const Plan plan = load_good(files,
+                                {"stack.with={overlap.p2p: overlapped}",
+                                 "stack.with.host.kernel_launch=7us",
+                                 "machine.cluster.node.with.nics=2",
+                                 "machine.with={node.gpu.sms: 90}",
+                                 "workload.model.with={layers: 8}"})
+                          .plan;
+    CHECK(plan.jobs[0].stack.overlap.p2p == P2pKind::Overlapped);
+    CHECK(plan.jobs[0].stack.host.kernel_launch == Duration(7'000'000));
+    CHECK(plan.machine.cluster.node.nics == 2);
+    CHECK(plan.machine.cluster.node.gpu.sms == 90);
+    CHECK(plan.jobs[0].model.layers == 8);
+    CHECK(load_good(files, {"stack={with: {overlap.p2p: blocking}, ragged_interleaving: true}"})
+              .plan.jobs[0]
+              .stack.overlap.p2p == P2pKind::Blocking);
+    CHECK(first_error(files, {"stack.with=3"}).text == "`with` must be a map of overrides");
+    CHECK(first_error(files, {"stack.with.no_such=3"}).code == "E0201");
+}
+
+TEST_CASE("`with` without `base` is told that `base` is what is missing") {
+    MemoryFiles files = small_world();
+    std::string& text = files.texts["scenarios/a.yaml"];
+    text.replace(text.find("stack: s"), 8, "stack: {with: {overlap.p2p: overlapped}}");
+    const Diagnostic error = first_error(files, {});
+    CHECK(error.code == "E0202");
+    CHECK(error.place == Place{"scenarios/a.yaml", 7, 8});
+    CHECK(error.text == "key 'base' is missing: `with` varies a stack that `base` names");
+    Diagnostics all;
+    CHECK_FALSE(load(files, {}, all));
+    CHECK(all.errors() == 1);
+}
+
 TEST_CASE("an inline map stands wherever a reference may") {
     MemoryFiles files = small_world();
     files.texts["scenarios/a.yaml"] =
