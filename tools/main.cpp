@@ -28,6 +28,7 @@ constexpr Verb kVerbs[] = {
     {"topo", command_topo},
     {"list", command_list},
     {"check", command_check},
+    {"validate", command_validate},
     {"explain", command_explain},
 };
 

@@ -123,6 +123,29 @@ CommandSpec check_command() {
             {{"memwall check scenarios/*.yaml", "all of them"}}};
 }
 
+CommandSpec validate_command() {
+    return {
+        "validate",
+        "predict every row of tables of published measurements and print the errors",
+        "Each row becomes a scenario, is run, and is compared with what was measured: step time, "
+        "and memory where "
+        "the table states a peak. Errors are printed by table, GPU, framework and scale; rows that "
+        "cannot be "
+        "predicted are listed with the reason. Exit status 1: the mean error is above --max-mape.",
+        {{"TABLE", "CSV files of measurements, columns by name", true, true}},
+        {{"--rows", "", "one line per row: measured, predicted, error", false},
+         {"--show", "ID", "print the scenario that this row stands for", false},
+         kJson,
+         {"--csv", "", "one line per row for a spreadsheet", false},
+         {"--max-mape",
+          "PERCENT",
+          "exit status 1 when the mean error of times is above this",
+          false}},
+        {{"memwall validate megatron.csv", "the errors of one table"},
+         {"memwall validate megatron.csv --show row-17 > row.yaml",
+          "a row as a scenario to run and vary"}}};
+}
+
 CommandSpec explain_command() {
     return {"explain",
             "explain a figure, a label of the report, or an error code; with a scenario, with its "
@@ -155,7 +178,8 @@ const std::vector<CommandSpec>& commands() {
                                                  topo_command(),
                                                  list_command(),
                                                  check_command(),
-                                                 explain_command()};
+                                                 explain_command(),
+                                                 validate_command()};
     return all;
 }
 

@@ -12,5 +12,6 @@ int command_topo(Session& session);
 int command_list(Session& session);
 int command_check(Session& session);
 int command_explain(Session& session);
+int command_validate(Session& session);
 
 }  // namespace memwall::cli

@@ -1,0 +1,123 @@
+#include "sim/validation/validate.h"
+
+#include <memory>
+
+#include "sim/analyze/metrics.h"
+#include "sim/analyze/parallel_for.h"
+#include "sim/core/rendering.h"
+#include "sim/io/load.h"
+#include "sim/run/simulate.h"
+#include "sim/spec/supported.h"
+#include "sim/validation/training_row.h"
+
+namespace memwall {
+namespace {
+
+std::string first_error(const Diagnostics& diagnostics) {
+    std::string text;
+    for (const Diagnostic& d : diagnostics.sorted()) {
+        if (d.severity == Severity::Error) {
+            text += (text.empty() ? "" : "; ") + d.text;
+        }
+    }
+    return text;
+}
+
+class Predictor {
+  public:
+    Predictor(Files& files, const std::vector<std::string>& roots) : data_(files, roots) {}
+
+    ValidatedRow predict(const Row& row) {
+        ValidatedRow out;
+        out.table = row.table().name;
+        out.id = row.id();
+        const auto mapped = training_case(row);
+        if (!mapped) {
+            out.status = mapped.error().not_yet ? RowStatus::NotYet : RowStatus::Unmapped;
+            out.reason = mapped.error().reason;
+            return out;
+        }
+        const TrainingCase& c = *mapped;
+        out.assumptions = c.assumptions;
+        out.scenario = c.scenario;
+        out.gpu = c.gpu;
+        out.framework = c.framework;
+        out.model = c.model;
+        out.gpus = c.gpus;
+        out.measured_time = c.step_time_s;
+        out.measured_fits = !c.out_of_memory;
+        run(c, out);
+        return out;
+    }
+
+  private:
+    void run(const TrainingCase& c, ValidatedRow& out) {
+        out.status = RowStatus::Failed;
+        Diagnostics diagnostics;
+        const auto loaded = load_scenario_text(out.id, c.scenario, {}, data_, diagnostics);
+        if (!loaded || !check_supported(loaded->plan, loaded->composed, diagnostics)) {
+            out.reason = first_error(diagnostics);
+            return;
+        }
+        SimulationParts parts;
+        const RunResult result = simulate(loaded->plan, {}, &parts);
+        if (!result.refused.empty() || !result.deadlock.empty()) {
+            out.reason = result.refused.empty() ? "deadlock" : result.refused;
+            return;
+        }
+        const Fabric fabric(loaded->plan.machine);
+        const Metrics metrics =
+            measure({loaded->plan, parts.traces.front(), parts.programs.front(), fabric, result});
+        for (const SelfCheck& check : metrics.checks) {
+            if (!check.holds) {
+                out.reason = "self-check: " + check.what + ": " + check.detail;
+                return;
+            }
+        }
+        out.status = RowStatus::Scored;
+        out.predicted_time = to_seconds(metrics.step_time);
+        out.predicted_fits = metrics.fit.fits;
+        score_memory(c, metrics, out);
+    }
+
+    static void score_memory(const TrainingCase& c, const Metrics& metrics, ValidatedRow& out) {
+        if (c.memory == MemoryFigure::None) {
+            return;
+        }
+        out.measured_memory = c.peak_bytes;
+        out.memory_figure = c.memory == MemoryFigure::Allocated  ? "allocated"
+                            : c.memory == MemoryFigure::Reserved ? "reserved"
+                                                                 : "device";
+        out.predicted_memory =
+            static_cast<double>(c.memory == MemoryFigure::Allocated  ? metrics.peak_memory_bytes
+                                : c.memory == MemoryFigure::Reserved ? metrics.peak_reserved_bytes
+                                                                     : metrics.peak_device_bytes);
+    }
+
+    DataSource data_;
+};
+
+}  // namespace
+
+std::vector<ValidatedRow> validate(const std::vector<Table>& tables,
+                                   Files& files,
+                                   const ValidateOptions& options) {
+    std::vector<Row> rows;
+    for (const Table& table : tables) {
+        for (std::size_t r = 0; r < table.rows.size(); ++r) {
+            rows.emplace_back(table, r);
+        }
+    }
+    const unsigned threads = options.threads == 0 ? hardware_threads() : options.threads;
+    std::vector<std::unique_ptr<Predictor>> predictors;
+    for (unsigned t = 0; t < threads; ++t) {
+        predictors.push_back(std::make_unique<Predictor>(files, options.data_roots));
+    }
+    std::vector<ValidatedRow> out(rows.size());
+    parallel_for(rows.size(), threads, [&](std::size_t i, unsigned worker) {
+        out[i] = predictors[worker]->predict(rows[i]);
+    });
+    return out;
+}
+
+}  // namespace memwall

@@ -1,0 +1,70 @@
+#include "sim/validation/validate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/core/quantity.h"
+#include "sim/validation/report.h"
+#include "sim/validation/score.h"
+#include "tools/cli/terminal.h"
+#include "tools/commands/commands.h"
+
+namespace memwall::cli {
+namespace {
+
+std::optional<std::vector<Table>> read_tables(Session& session, Files& files) {
+    std::vector<Table> tables;
+    Diagnostics diagnostics;
+    for (const std::string& path : session.arguments().positionals) {
+        constexpr std::size_t kBytesMax = std::size_t{1} << 28;
+        const FileContent content = files.read(path, kBytesMax);
+        if (content.status != FileStatus::Ok) {
+            diagnostics.error("E0101", Place{path, 0, 0}, fmt::format("cannot read '{}'", path))
+                .hint = "name CSV files of measurements";
+            continue;
+        }
+        if (auto table = read_table(path, content.text, diagnostics)) {
+            tables.push_back(std::move(*table));
+        }
+    }
+    session.complain(diagnostics);
+    if (diagnostics.has_errors()) {
+        return std::nullopt;
+    }
+    return tables;
+}
+
+}  // namespace
+
+int command_validate(Session& session) {
+    const Arguments& arguments = session.arguments();
+    DiskFiles files;
+    const auto tables = read_tables(session, files);
+    if (!tables) {
+        return kWrongInput;
+    }
+    ValidateOptions options;
+    options.data_roots = session.roots();
+    const std::vector<ValidatedRow> rows = validate(*tables, files, options);
+    if (arguments.has("--show")) {
+        const std::string id = arguments.value("--show");
+        const auto found = std::find_if(
+            rows.begin(), rows.end(), [&](const ValidatedRow& row) { return row.id == id; });
+        if (found == rows.end() || found->scenario.empty()) {
+            return session.refuse(fmt::format("no row '{}' with a scenario", id));
+        }
+        print(found->scenario);
+        return kDone;
+    }
+    if (arguments.has("--json")) {
+        print(validation_json(rows));
+    } else if (arguments.has("--csv")) {
+        print(validation_csv(rows));
+    } else {
+        print(validation_text(rows, arguments.has("--rows"), session.out()));
+    }
+    return kDone;
+}
+
+}  // namespace memwall::cli
