@@ -85,6 +85,12 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0530", "a workload trace contradicts itself"},
     {"E0540", "a text workload of ASTRA-sim that cannot be read"},
     {"E0541", "the unit of time of a text workload is missing or wrong"},
+    // Tables of measurements
+    {"E0701", "not readable as CSV"},
+    {"E0702", "a table without rows"},
+    {"E0703", "a column stands twice"},
+    {"E0704", "a row with other than the header's number of cells"},
+    {"E0705", "a table of no known kind of measurement"},
     // Warnings
     {"W0313", "kv heads are replicated over tensor-parallel ranks"},
     {"W0317", "sequence parallelism without tensor parallelism"},
