@@ -30,6 +30,7 @@ constexpr Verb kVerbs[] = {
     {"check", command_check},
     {"validate", command_validate},
     {"explain", command_explain},
+    {"help", command_help},
 };
 
 // What packaging needs, from the same table as --help.
@@ -58,6 +59,10 @@ int dispatch(int argc, const char* const* argv) {
     if (arguments.has("--help")) {
         print(arguments.command == nullptr ? help_text() : help_text(*arguments.command));
         return kDone;
+    }
+    const std::string color = arguments.value("--color", "auto");
+    if (arguments.error.empty() && color != "auto" && color != "always" && color != "never") {
+        arguments.error = fmt::format("--color {}: not one of auto, always, never", color);
     }
     const CommandSpec* command = arguments.command;
     const std::string error = arguments.error;

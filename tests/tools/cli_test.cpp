@@ -57,18 +57,34 @@ TEST_CASE("an option of another verb is refused") {
     CHECK(parsed({"list", "--rank", "1"}).error == "unknown option '--rank'");
 }
 
-TEST_CASE("a missing file is an error with the usage line") {
+TEST_CASE("a missing file is an error that names it, with the usage line") {
     const Arguments a = parsed({"run"});
-    CHECK(a.error != "");
+    CHECK(a.error == "SCENARIO is missing");
     CHECK(a.hint.find("usage: memwall run SCENARIO") != std::string::npos);
 }
 
 TEST_CASE("an option without its value is an error") {
-    CHECK(parsed({"run", "a.yaml", "--set"}).error != "");
+    CHECK(parsed({"run", "a.yaml", "--set"}).error == "--set needs a value: --set PATH=VALUE");
+    CHECK(parsed({"run", "a.yaml", "--color"}).error == "--color needs a value: --color WHEN");
 }
 
 TEST_CASE("two files where one is wanted are an error") {
-    CHECK(parsed({"run", "a.yaml", "b.yaml"}).error != "");
+    CHECK(parsed({"run", "a.yaml", "b.yaml"}).error == "'b.yaml' is one argument too many");
+    CHECK(parsed({"list", "gpus", "nodes"}).error == "'nodes' is one argument too many");
+}
+
+TEST_CASE("a short option that nobody knows is named") {
+    CHECK(parsed({"run", "a.yaml", "-x"}).error == "unknown option '-x'");
+}
+
+TEST_CASE("an argument may be called like a verb") {
+    for (const char* verb : {"help", "check"}) {
+        const Arguments a = parsed({verb, "run"});
+        CHECK(a.error == "");
+        REQUIRE(a.command != nullptr);
+        CHECK(a.command->name == verb);
+        CHECK(a.positional(0) == "run");
+    }
 }
 
 TEST_CASE("check takes many files") {

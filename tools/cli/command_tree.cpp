@@ -158,6 +158,15 @@ CommandSpec explain_command() {
              {"memwall explain E0312", "what an error means"}}};
 }
 
+CommandSpec help_command() {
+    return {"help",
+            "print help on the program or on one command",
+            "",
+            {{"COMMAND", "which command (default: an overview)", false, false}},
+            {},
+            {{"memwall help run", "the same as memwall run --help"}}};
+}
+
 }  // namespace
 
 const std::vector<OptionSpec>& global_options() {
@@ -179,7 +188,8 @@ const std::vector<CommandSpec>& commands() {
                                                  list_command(),
                                                  check_command(),
                                                  explain_command(),
-                                                 validate_command()};
+                                                 validate_command(),
+                                                 help_command()};
     return all;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/cli/parse.h"
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -27,20 +28,36 @@ void add_option(CLI::App& app, const OptionSpec& spec, Bound& bound) {
     option->type_size(1)->expected(1)->allow_extra_args(false);
 }
 
-void add_positionals(CLI::App& app,
-                     const CommandSpec& command,
-                     std::vector<std::string>& positionals) {
-    CLI::Option* option = app.add_option("ARGUMENTS", positionals);
-    const auto required = std::count_if(command.positionals.begin(),
-                                        command.positionals.end(),
-                                        [](const PositionalSpec& p) { return p.required; });
-    const bool many = std::any_of(command.positionals.begin(),
-                                  command.positionals.end(),
-                                  [](const PositionalSpec& p) { return p.repeatable; });
-    const int most =
-        many ? CLI::detail::expected_max_vector_size : static_cast<int>(command.positionals.size());
-    option->expected(static_cast<int>(required), most);
-    option->required(required > 0);
+// How many there may be is checked afterwards, in words that name them.
+void add_positionals(CLI::App& app, std::vector<std::string>& positionals) {
+    app.add_option("ARGUMENTS", positionals)->expected(0, CLI::detail::expected_max_vector_size);
+}
+
+// One too few or too many, or empty.
+std::string wrong_count(const CommandSpec& command, const std::vector<std::string>& positionals) {
+    const auto& specs = command.positionals;
+    const std::size_t given = positionals.size();
+    if (given < specs.size() && specs[given].required) {
+        return fmt::format("{} is missing", specs[given].name);
+    }
+    const bool many = !specs.empty() && specs.back().repeatable;
+    return given > specs.size() && !many
+               ? fmt::format("'{}' is one argument too many", positionals[specs.size()])
+               : "";
+}
+
+// The option that has no value, from the library's "--set: 1 required TEXT missing"; or the library's own words.
+std::string explain_mismatch(const CLI::ArgumentMismatch& e, const CommandSpec* command) {
+    const std::string text = e.what();
+    const std::string flag = text.substr(0, text.find(':'));
+    for (const auto* options : {&global_options(), command ? &command->options : nullptr}) {
+        for (std::size_t o = 0; options != nullptr && o < options->size(); ++o) {
+            if ((*options)[o].flag == flag) {
+                return fmt::format("{} needs a value: {} {}", flag, flag, (*options)[o].value);
+            }
+        }
+    }
+    return text;
 }
 
 // What was typed that is no command and no option, and the nearest that is.
@@ -82,6 +99,11 @@ void explain_unknown(int argc, const char* const* argv, Arguments& arguments) {
             arguments.error = fmt::format("unknown option '{}'", word);
             arguments.hint = near.empty() ? fmt::format("options: {}", fmt::join(flags, " "))
                                           : fmt::format("did you mean '{}'?", near);
+            return;
+        }
+        if (word.size() > 1 && word[0] == '-' && std::isalpha(word[1]) != 0) {
+            arguments.error = fmt::format("unknown option '{}'", word);
+            arguments.hint = fmt::format("options: {}", fmt::join(flags, " "));
             return;
         }
     }
@@ -150,31 +172,36 @@ Arguments parse(int argc, const char* const* argv) {
         for (const OptionSpec& spec : command.options) {
             add_option(*sub, spec, mine);
         }
-        add_positionals(*sub, command, positionals[command.name]);
+        add_positionals(*sub, positionals[command.name]);
     }
     const bool wants_help = std::any_of(
         argv + 1, argv + argc, [](std::string_view a) { return a == "--help" || a == "-h"; });
+    for (int i = 1; i < argc && arguments.command == nullptr; ++i) {
+        arguments.command = find_command(argv[i]);
+    }
     try {
         app.parse(argc, argv);
+    } catch (const CLI::ArgumentMismatch& e) {
+        arguments.error = explain_mismatch(e, arguments.command);
     } catch (const CLI::ParseError& e) {
-        if (!wants_help) {
-            explain_unknown(argc, argv, arguments);
-        }
-        if (arguments.error.empty() && !wants_help) {
+        explain_unknown(argc, argv, arguments);
+        if (arguments.error.empty()) {
             arguments.error = e.what();
         }
     }
     take(bound, arguments);
-    for (int i = 1; i < argc && arguments.command == nullptr; ++i) {
-        arguments.command = find_command(argv[i]);
-    }
     if (wants_help) {
         arguments.options["--help"] = {""};
+        arguments.error.clear();
+        arguments.hint.clear();
         return arguments;
     }
     if (arguments.command != nullptr) {
         take(*of_command[arguments.command->name], arguments);
         arguments.positionals = positionals[arguments.command->name];
+        if (arguments.error.empty()) {
+            arguments.error = wrong_count(*arguments.command, arguments.positionals);
+        }
         if (!arguments.error.empty() && arguments.hint.empty()) {
             arguments.hint = usage_line(*arguments.command);
         }
