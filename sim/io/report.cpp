@@ -25,7 +25,8 @@ std::vector<CheckOutcome> evaluate_checks(const Plan& plan, const Metrics& metri
     std::vector<CheckOutcome> outcomes;
     for (const CheckExpression& check : plan.checks) {
         const FigureValue value = figure(metrics, check.figure);
-        outcomes.push_back({check.text, value.value, value.ok && holds(check, value.value)});
+        outcomes.push_back(
+            {check.text, check.figure, value.value, value.ok && holds(check, value.value)});
     }
     return outcomes;
 }

@@ -17,8 +17,9 @@ struct Assumption {
 };
 
 struct CheckOutcome {
-    std::string text;  // as written in the scenario
-    double value = 0;  // of the figure
+    std::string text;    // as written in the scenario
+    std::string figure;  // its JSON name
+    double value = 0;    // of the figure
     bool holds = true;
 };
 

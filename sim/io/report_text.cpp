@@ -243,14 +243,32 @@ std::string assumptions(const Report& r, const TextStyle& style) {
     return text;
 }
 
+std::string mark(bool holds, const TextStyle& style) {
+    return holds ? style.good("ok  ") : style.bad("FAIL");
+}
+
+std::string check_line(const CheckOutcome& c, const TextStyle& style) {
+    const std::string value =
+        c.figure == "fits" ? "" : fmt::format(": it is {}", figure_text(c.figure, c.value));
+    return fmt::format("  {} {} (asked for){}\n", mark(c.holds, style), c.text, value);
+}
+
+// With --quiet: why the exit status is not 0.
+std::string failed_checks(const Report& r, const TextStyle& style) {
+    std::string text;
+    for (const CheckOutcome& c : r.checks) {
+        text += c.holds ? "" : check_line(c, style);
+    }
+    return text;
+}
+
 std::string checks(const Report& r, const TextStyle& style) {
     std::string text = style.bold("Checks") + "\n";
-    const auto mark = [&](bool holds) { return holds ? style.good("ok  ") : style.bad("FAIL"); };
     for (const CheckOutcome& c : r.checks) {
-        text += fmt::format("  {} {} (asked for)\n", mark(c.holds), c.text);
+        text += check_line(c, style);
     }
     for (const SelfCheck& c : r.metrics.checks) {
-        text += fmt::format("  {} {}: {}\n", mark(c.holds), c.what, c.detail);
+        text += fmt::format("  {} {}: {}\n", mark(c.holds, style), c.what, c.detail);
     }
     text +=
         style.dim(fmt::format("  {} ranks in {} classes, {} ops as {} events, signature {:016x}",
@@ -267,7 +285,7 @@ std::string checks(const Report& r, const TextStyle& style) {
 
 std::string report_text(const Report& r, const TextStyle& style, Detail detail) {
     if (detail == Detail::Figures) {
-        return figures(r, style);
+        return figures(r, style) + failed_checks(r, style);
     }
     const std::string limit =
         style.bold("Limit") + "  " + wrapped(r.metrics.limit, style.width, 7) + "\n";

@@ -57,4 +57,10 @@ expect 2 "did you mean 'fabric'" topo "$work/c.yaml"
 sed 's/^batch:/bacth:/' scenarios/gpt2-8xa100.yaml > "$work/s.yaml"
 expect 2 "did you mean 'batch'" topo "$work/s.yaml"
 
+# What fails is said, in the form that was asked for.
+x=scenarios/gpt2-8xa100.yaml
+expect 1 "FAIL step_time < 1ms (asked for): it is" run $x --quiet --set 'checks=[step_time < 1ms]'
+expect 1 "FAIL peak_memory > 70GiB (asked for): it is" run $x --set 'checks=[peak_memory > 70GiB]'
+expect 0 '"meaning": "the tensor-parallel degree does not divide the attention heads"' explain E0312 --json
+
 [ $failures -eq 0 ]

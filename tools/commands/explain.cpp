@@ -52,11 +52,14 @@ int unknown(Session& session, const std::string& name) {
 
 int command_explain(Session& session) {
     const std::string name = session.arguments().positional(0);
+    const bool json = session.arguments().has("--json");
     if (const std::string_view meaning = meaning_of(name); !meaning.empty()) {
-        print(fmt::format("{}\n  {}\n", name, meaning));
+        Explanation code;
+        code.name = name;
+        code.meaning = meaning;
+        print(json ? as_json(code) : as_text(code, session.out()));
         return kDone;
     }
-    const bool json = session.arguments().has("--json");
     if (explain(name, nullptr, nullptr).name.empty()) {
         return unknown(session, name);
     }
