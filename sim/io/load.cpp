@@ -1,5 +1,7 @@
 #include "sim/io/load.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/io/trace_rescale.h"
@@ -43,7 +45,22 @@ const DocNode& document_of(const DocNode& composed, std::size_t j) {
     return j == 0 ? composed : *composed.find("background")->items[j - 1].find("scenario");
 }
 
-// What the plan needs to know of a trace: its layers and its sequence.
+// Experts of a trace: copies of its expert weights; at least 1 where tokens are sent to experts.
+std::int64_t experts_of(const WorkloadTrace& trace) {
+    std::int64_t experts = 0;
+    for (const LayerTrace& kind : trace.kinds) {
+        for (const ParameterTensor& parameter : kind.parameters) {
+            experts = std::max(experts, parameter.expert ? parameter.copies : 0);
+        }
+        for (const TraceItem& item : kind.forward) {
+            const bool sent = item.boundary && item.boundary->kind == BoundaryKind::ExpertDispatch;
+            experts = std::max(experts, std::int64_t{sent ? 1 : 0});
+        }
+    }
+    return experts;
+}
+
+// What the plan needs to know of a trace: its layers, its experts and its sequence.
 bool load_traces(Loaded& loaded, DataSource& source, Diagnostics& diagnostics) {
     const std::size_t before = diagnostics.errors();
     loaded.traces.resize(loaded.plan.jobs.size());
@@ -84,6 +101,7 @@ bool load_traces(Loaded& loaded, DataSource& source, Diagnostics& diagnostics) {
         job.sequence = trace->sequence;
         job.model.name = trace->name;
         job.model.layers = static_cast<std::int64_t>(trace->layers.size());
+        job.model.moe.experts = experts_of(*trace);
         rescale_measured(*trace, loaded.plan.machine.cluster.node.gpu, place, source, diagnostics);
         loaded.traces[j] = std::move(trace);
     }

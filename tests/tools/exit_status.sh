@@ -98,4 +98,9 @@ sed 's#model: gpt2#trace: t.yaml#' $x > "$work/traced.yaml"
 "$memwall" trace "$work/traced.yaml" --format yaml > "$work/t2.yaml"
 same "$work/run" "$work/rerun" "$work/again"
 same "$work/t.yaml" "$work/t2.yaml"
+# A trace with experts is as far from being simulated as its model.
+"$memwall" trace $x --set workload.model=mixtral-8x7b --format yaml > "$work/t.yaml"
+expect 2 "8 experts is not simulated" run "$work/traced.yaml"
+expect 2 "8 experts is not simulated" program "$work/traced.yaml"
+expect 0 "expert_dispatch" trace "$work/traced.yaml" --format yaml
 [ $failures -eq 0 ]
