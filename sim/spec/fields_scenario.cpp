@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/decimal.h"
 #include "sim/core/quantity.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/fields_work.h"
@@ -120,6 +121,44 @@ struct FigureValue : TextForm {
     double& value;
 };
 
+// A straggler's slow-down, always in percent: a bare 10 could be 10 % or 10 times.
+struct PercentForm : TextForm {
+    explicit PercentForm(double& target) : share(target) {}
+    Problem read(const std::string& text) override {
+        constexpr double kMost = 1000;  // 100,000 %
+        const Parsed<double> parsed = parse<double>(text);
+        if (!parsed) {
+            return {parsed.error().message, wanted()};
+        }
+        if (!text.ends_with('%')) {
+            const double percent = *parsed < 1 ? 100 * *parsed : *parsed;
+            return {fmt::format("{} has no unit", text),
+                    fmt::format("say {0}% for kernels that take {1} times as long",
+                                human_number(percent),
+                                human_number(1 + percent / 100))};
+        }
+        if (!(*parsed >= 0 && *parsed <= kMost)) {
+            return {fmt::format("{} is out of range", text), "it must be from 0% to 100000%"};
+        }
+        share = *parsed;
+        return {};
+    }
+    // 100 x share rounds: where that does not read back as the same value, the exponent is moved instead.
+    [[nodiscard]] std::string write() const override {
+        const std::string plain = fmt::format("{:.15g}%", 100 * share);
+        if (parse<double>(plain) == share) {
+            return plain;
+        }
+        const std::string text = to_text(share);
+        const std::optional<Decimal> decimal = scan_decimal(text);
+        return fmt::format("{}e{}%", decimal->digits, decimal->exponent + 2);
+    }
+    [[nodiscard]] std::string wanted() const override {
+        return "a percentage: 10% for kernels that take 1.1 times as long";
+    }
+    double& share;
+};
+
 // What breaks the symmetry of the machine: `straggler: {...}`, or `link: ..., capacity: ...`.
 struct Event {
     bool is_link = false;
@@ -134,7 +173,8 @@ void describe(Fields& f, Event& v) {
         f.leaf("capacity", v.link.capacity, kRequired | kPositive | kShare);
     } else if (f.enter("straggler", true, kRequired, {})) {
         f.leaf("rank", v.straggler.rank, kRequired | kNonNegative);
-        f.leaf("slower", v.straggler.slower, kRequired | kNonNegative);
+        PercentForm slower(v.straggler.slower);
+        f.leaf("slower", slower, kRequired);
         f.leave();
     }
 }

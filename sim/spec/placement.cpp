@@ -148,17 +148,6 @@ void check_events(const Plan& plan, const DocNode& composed, Diagnostics& diagno
                     "E0329", list, fmt::format("straggler rank {} is given twice", straggler.rank))
                 .hint = "keep one of the two";
         }
-        if (straggler.slower >= 1) {
-            diagnostics
-                .warning(
-                    "W0329",
-                    list,
-                    fmt::format("slower {} makes every kernel of rank {} take {} times as long",
-                                straggler.slower,
-                                straggler.rank,
-                                1 + straggler.slower))
-                .hint = "if a percentage was meant, say so: 10%";
-        }
     }
 }
 

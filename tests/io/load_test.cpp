@@ -358,6 +358,34 @@ TEST_CASE("a printed plan is a scenario that resolves to the same bytes") {
     CHECK(first.plan.machine.link_events.size() == 1);
 }
 
+TEST_CASE("a straggler is slower by a percentage; a bare number could mean two things") {
+    MemoryFiles files = small_world();
+    const auto events = [](const std::string& slower) {
+        return std::vector<std::string>{"machine.events=[{straggler: {rank: 0, slower: " + slower +
+                                        "}}]"};
+    };
+    CHECK(load_good(files, events("10%")).plan.machine.stragglers[0].slower == 0.1);
+    CHECK(load_good(files, events("1000%")).plan.machine.stragglers[0].slower == 10);
+    const Diagnostic bare = first_error(files, events("10"));
+    CHECK(bare.text == "machine.events[0].straggler.slower: 10 has no unit");
+    CHECK(bare.hint == "say 10% for kernels that take 1.1 times as long");
+    CHECK(first_error(files, events("0.5")).hint ==
+          "say 50% for kernels that take 1.5 times as long");
+    for (const char* wrong : {"1e300%", "-5%", "100001%", "x%", "{a: 1}"}) {
+        CAPTURE(wrong);
+        CHECK(first_error(files, events(wrong)).code.starts_with("E020"));
+    }
+    // Values whose percentage is no short decimal come back to the last bit.
+    for (const char* odd :
+         {"33.333333333333336%", "0.1234567890123456789%", "1e-310%", "7.000000000000001%"}) {
+        CAPTURE(odd);
+        const Loaded first = load_good(files, events(odd));
+        files.texts["again.yaml"] = print_plan(first);
+        CHECK(load_good(files, {}, "again.yaml").plan.machine.stragglers[0].slower ==
+              first.plan.machine.stragglers[0].slower);
+    }
+}
+
 TEST_CASE("a printed plan says where each value came from") {
     MemoryFiles files = small_world();
     const std::string text = print_plan(load_good(files, {"batch.micro=4"}));
