@@ -33,6 +33,17 @@ std::vector<Override> read_sets(const std::vector<std::string>& sets, Diagnostic
                 "write it as parallel.tp=8";
             continue;
         }
+        if (path == "schema" || path.ends_with(".schema")) {
+            diagnostics
+                .error("E0210",
+                       place,
+                       fmt::format("'{}' says what kind of file this is and cannot be overridden",
+                                   path))
+                .hint =
+                "remove it; to take another file, override the reference, as in "
+                "machine.cluster=selene-a100";
+            continue;
+        }
         if (std::optional<DocNode> value = read_yaml_value(place, text, diagnostics)) {
             overrides.push_back({path, place, std::move(*value)});
         }

@@ -299,12 +299,14 @@ TEST_CASE(
     CHECK(training.precision.gradient_bytes == 4);
 }
 
-TEST_CASE("an override without a value or an equals sign is an error") {
+TEST_CASE("an override without a value or an equals sign, or of the schema, is an error") {
     MemoryFiles files = small_world();
     CHECK(first_error(files, {"parallel.tp"}).code == "E0210");
     CHECK(first_error(files, {"parallel.tp="}).code == "E0210");
     CHECK(first_error(files, {"=3"}).code == "E0210");
     CHECK(first_error(files, {"a..b=3"}).code == "E0210");
+    CHECK(first_error(files, {"schema=memwall/scenario/1"}).code == "E0210");
+    CHECK(first_error(files, {"machine.cluster.schema=foo"}).code == "E0210");
 }
 
 TEST_CASE("citations are found by the longest prefix") {
