@@ -95,6 +95,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"W0313", "kv heads are replicated over tensor-parallel ranks"},
     {"W0317", "sequence parallelism without tensor parallelism"},
     {"W0319", "a sharding degree without sharding"},
+    {"W0328", "a part of a background scenario is not taken"},
     {"W0341", "tensor parallelism beyond the NVLink domain"},
     {"W0342", "fewer micro-batches than pipeline stages"},
     {"W0343", "a recompute option that nothing reads"},

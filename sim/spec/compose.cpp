@@ -125,8 +125,8 @@ DocNode* open_path(DocNode& root, std::string_view path, const Place& place) {
 
 class Composer {
   public:
-    Composer(DocumentSource& source, Diagnostics& diagnostics)
-        : source_(source), diagnostics_(diagnostics) {}
+    Composer(DocumentSource& source, Diagnostics& diagnostics, bool in_background = false)
+        : source_(source), diagnostics_(diagnostics), in_background_(in_background) {}
 
     DocNode compose(DataKind kind, const DocNode& reference, const std::vector<Change>& changes) {
         const std::size_t chain_before = chain_.size();
@@ -152,7 +152,7 @@ class Composer {
                 follow(root, kReferences[i], below_references[i]);
             }
         }
-        if (kind == DataKind::Scenario) {
+        if (kind == DataKind::Scenario && !in_background_) {
             follow_background(root);
         }
         chain_.resize(chain_before);
@@ -394,6 +394,31 @@ class Composer {
         }
     }
 
+    void warn_of_what_is_left(const DocNode& other, const DocNode& ours, const Place& named) {
+        const auto warn = [&](const DocNode& node, std::string text) {
+            Diagnostic& warning = diagnostics_.warning("W0328", node.place, std::move(text));
+            warning.notes.push_back({named, "the scenario runs in the background here"});
+            warning.hint =
+                "of a background scenario only its work is taken: workload, batch, parallel, "
+                "training, stack";
+        };
+        const DocNode* cluster = other.at("machine.cluster.name");
+        const DocNode* our_cluster = ours.at("machine.cluster.name");
+        if (cluster != nullptr && our_cluster != nullptr &&
+            cluster->scalar != our_cluster->scalar) {
+            warn(*other.at("machine.cluster"),
+                 fmt::format("cluster '{}' is not taken: the job runs on nodes of '{}'",
+                             cluster->scalar,
+                             our_cluster->scalar));
+        }
+        for (const char* path :
+             {"machine.events", "machine.network", "machine.placement", "background", "checks"}) {
+            if (const DocNode* node = other.at(path)) {
+                warn(*node, fmt::format("{} of a background scenario is not taken", path));
+            }
+        }
+    }
+
     // Of another scenario only its work counts: the machine is ours.
     void follow_background(DocNode& root) {
         DocNode* background = root.find("background");
@@ -405,7 +430,14 @@ class Composer {
             if (scenario == nullptr || scenario->kind == DocNode::Kind::Null) {
                 continue;
             }
-            DocNode composed = compose(DataKind::Scenario, *scenario, {});
+            // A composer of its own: a job beside ours may be a copy of ours, or of what ours varies.
+            DocNode composed =
+                Composer(source_, diagnostics_, true).compose(DataKind::Scenario, *scenario, {});
+            if (composed.unresolved) {
+                *scenario = std::move(composed);
+                continue;
+            }
+            warn_of_what_is_left(composed, root, scenario->place);
             *scenario =
                 without(composed,
                         {"schema", "about", "machine", "background", "run", "published", "checks"});
@@ -414,6 +446,7 @@ class Composer {
 
     DocumentSource& source_;
     Diagnostics& diagnostics_;
+    bool in_background_;              // a scenario of which only the work is taken
     std::vector<std::string> chain_;  // files being composed, for circles
 };
 

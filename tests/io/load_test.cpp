@@ -331,6 +331,56 @@ TEST_CASE("a background job takes the work of another scenario and its own nodes
     CHECK(plan.machine.nodes == 6);
 }
 
+TEST_CASE("what is not taken of a background scenario is warned of, where it stands") {
+    MemoryFiles files = small_world();
+    files.texts["topologies/clusters/d.yaml"] =
+        "schema: memwall/cluster/1\nname: d\nnode: n\nfabric: f\nnodes_max: 8\n";
+    files.texts["scenarios/other.yaml"] =
+        "schema: memwall/scenario/1\nbase: a\nmachine:\n  cluster: d\n  events: [{straggler: "
+        "{rank: 0, slower: "
+        "10%}}]\nchecks: [fits]\nbackground: [{scenario: a, nodes: 6}]\nabout: fine\n";
+    files.texts["scenarios/b.yaml"] =
+        files.texts["scenarios/a.yaml"] + "background:\n  - {scenario: other, nodes: 2..5}\n";
+    Diagnostics diagnostics;
+    CHECK(load(files, {}, diagnostics, "scenarios/b.yaml"));
+    std::vector<std::string> warned;
+    for (const Diagnostic& d : diagnostics.sorted()) {
+        CHECK(d.code == "W0328");
+        CHECK(d.place.file != "scenarios/b.yaml");
+        CHECK(d.notes.at(0).place.file == "scenarios/b.yaml");
+        warned.push_back(d.text);
+    }
+    CHECK(warned ==
+          std::vector<std::string>{"machine.events of a background scenario is not taken",
+                                   "checks of a background scenario is not taken",
+                                   "background of a background scenario is not taken",
+                                   "cluster 'd' is not taken: the job runs on nodes of 'c'"});
+}
+
+TEST_CASE("a background job may be a copy of the scenario, or of what it varies") {
+    MemoryFiles files = small_world();
+    for (const char* background : {"a", "{base: a, name: c}"}) {
+        CAPTURE(std::string(background));
+        files.texts["scenarios/b.yaml"] =
+            std::string("schema: memwall/scenario/1\nbase: a\nbackground: [{scenario: ") +
+            background + ", nodes: 2..3}]\n";
+        Diagnostics none;
+        const auto loaded = load(files, {}, none, "scenarios/b.yaml");
+        REQUIRE(loaded);
+        CHECK(loaded->plan.jobs.size() == 2);
+        CHECK(none.sorted().empty());
+    }
+    files.texts["scenarios/b.yaml"] =
+        files.texts["scenarios/a.yaml"] + "background: [{scenario: b, nodes: 2..3}]\n";
+    CHECK(load_good(files, {}, "scenarios/b.yaml").plan.jobs.size() == 2);
+    files.texts["scenarios/b.yaml"] = files.texts["scenarios/a.yaml"] +
+                                      "background: [{scenario: {base: no-such}, nodes: 2..3}]\n";
+    Diagnostics wrong;
+    CHECK_FALSE(load(files, {}, wrong, "scenarios/b.yaml"));
+    CHECK(wrong.errors() == 1);
+    CHECK(wrong.sorted()[0].code == "E0113");
+}
+
 TEST_CASE("two jobs on one node are refused") {
     MemoryFiles files = small_world();
     files.texts["scenarios/b.yaml"] =
