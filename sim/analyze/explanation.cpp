@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/analyze/flops.h"
 #include "sim/core/quantity.h"
 
 namespace memwall {
@@ -55,12 +56,20 @@ std::vector<ExplainedInput> flop_inputs(const Run& r) {
     inputs.push_back({"A",
                       "sum over layers of heads x head dimension",
                       human_count(r.facts.trace.attention_flops_factor)});
-    inputs.push_back(
-        {"a",
-         "share of the attention square that counts",
-         r.job().attention_flops == AttentionFlops::Full ? "1 (full)" : "1/2 (causal)"});
+    const AttentionFlops convention = r.job().attention_flops;
+    inputs.push_back({"a",
+                      "share of the attention square that counts",
+                      fmt::format("{} ({})",
+                                  human_number(counted_attention(convention, r.facts.trace)),
+                                  convention == AttentionFlops::Full ? "full" : "causal")});
+    if (r.facts.trace.window > 0) {
+        inputs.push_back({"w",
+                          "window: keys that a query sees; causal counts (w/s)(1 - w/2s)",
+                          human_count(r.facts.trace.window)});
+    }
     inputs.push_back({"F_model", "model FLOPs of the step", human(r.m.model_flops)});
     inputs.push_back({"F_hw", "with recomputed products", human(r.m.hardware_flops)});
+    inputs.push_back({"F_executed", "of all kernels", human(r.m.executed_flops)});
     inputs.push_back(
         {"peak",
          fmt::format("dense datasheet rate of {}", r.facts.plan.machine.cluster.node.gpu.name),
@@ -96,7 +105,7 @@ std::vector<ExplainedInput> memory_inputs(const Run& r) {
     return inputs;
 }
 
-constexpr std::array<Entry, 22> kEntries = {{
+constexpr std::array<Entry, 23> kEntries = {{
     {"bubble",
      "the rank waits for a send/recv whose sender has not started it, and the chain of senders is "
      "busy or waiting itself",
@@ -121,8 +130,12 @@ constexpr std::array<Entry, 22> kEntries = {{
      "device peak <= usable",
      memory_inputs},
     {"hfu",
-     "hardware FLOPs utilisation: what is executed, recomputation included",
+     "hardware FLOPs utilisation: recomputation included, attention counted as in mfu",
      "F_hw / (T n peak)",
+     flop_inputs},
+    {"hfu_executed",
+     "share of the peak that kernels execute: masked attention that a kernel skips does not count",
+     "F_executed / (T n peak)",
      flop_inputs},
     {"host",
      "dependencies are met, the launch has not been issued: the host thread is the limit",

@@ -1,28 +1,79 @@
 #include "sim/analyze/flops.h"
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace memwall {
 namespace {
 
-// An attention kernel with a causal mask executes half of the square that the `full` convention counts.
+// A causal or windowed attention kernel executes a part of the square that the `full` convention counts.
 double counted(const Kernel& kernel, AttentionFlops convention) {
-    const double executed = flops_of(kernel).value;
-    const auto* attention = std::get_if<Attention>(&kernel);
-    const bool half =
-        attention != nullptr && attention->causal && convention == AttentionFlops::Full;
-    return half ? 2 * executed : executed;
+    if (const auto* attention = std::get_if<Attention>(&kernel);
+        attention != nullptr && convention == AttentionFlops::Full) {
+        Attention square = *attention;
+        square.causal = false;
+        square.window = 0;
+        return flops_of(square).value;
+    }
+    return flops_of(kernel).value;
 }
 
-double replayed(const Op& op, const ProgramSet& programs, AttentionFlops convention) {
-    const bool counts = op.kind == OpKind::Compute && op.category == Category::Recompute;
-    return counts ? counted(programs.kernels[op.work], convention) : 0;
+// Sum over the kernels that one rank of each stage runs in a step.
+template <class F>
+std::vector<double> sum_per_stage(const ProgramSet& programs, F of_kernel) {
+    const auto of_op = [&](const Op& op) {
+        return op.kind == OpKind::Compute ? of_kernel(op, programs.kernels[op.work]) : 0.0;
+    };
+    std::vector<double> segments;
+    segments.reserve(programs.segments.size());
+    for (const Segment& segment : programs.segments) {
+        double sum = 0;
+        for (const Op& op : segment.ops) {
+            sum += of_op(op);
+        }
+        segments.push_back(sum);
+    }
+    std::vector<double> sums;
+    for (const Program& program : programs.programs) {
+        double sum = 0;
+        for (const Item& item : program.items) {
+            sum += item.kind == Item::Kind::Segment ? segments[item.index]
+                                                    : of_op(programs.ops[item.index]);
+        }
+        sums.push_back(sum);
+    }
+    return sums;
+}
+
+Flops over_all_ranks(const Job& job, const std::vector<double>& per_stage) {
+    const double ranks_per_stage = static_cast<double>(job.degrees.world()) / job.degrees.pp;
+    return Flops(std::accumulate(per_stage.begin(), per_stage.end(), 0.0) * ranks_per_stage);
+}
+
+double at_peak(const Gpu& gpu, Dtype dtype, Flops flops) {
+    const auto peak = gpu.peak.find(dtype);
+    return peak == gpu.peak.end() ? 0 : flops.value / peak->second.value;
 }
 
 }  // namespace
 
+double counted_attention(AttentionFlops convention, const WorkloadTrace& trace) {
+    switch (convention) {
+    case AttentionFlops::Full:
+        return 1;
+    case AttentionFlops::Causal:
+        break;
+    }
+    if (trace.window <= 0 || trace.window >= trace.sequence) {
+        return 0.5;
+    }
+    const double share = static_cast<double>(trace.window) / static_cast<double>(trace.sequence);
+    return share * (1 - share / 2);
+}
+
 Flops model_flops(const Job& job, const WorkloadTrace& trace) {
-    const double a = job.attention_flops == AttentionFlops::Full ? 1.0 : 0.5;
+    const double a = counted_attention(job.attention_flops, trace);
     const auto s = static_cast<double>(trace.sequence);
     const double tokens = static_cast<double>(job.batch.global) * s;
     return Flops(tokens * (6 * static_cast<double>(trace.matmul_parameters) +
@@ -30,25 +81,28 @@ Flops model_flops(const Job& job, const WorkloadTrace& trace) {
 }
 
 Flops recomputed_flops(const Job& job, const ProgramSet& programs) {
-    std::vector<double> segments;
-    segments.reserve(programs.segments.size());
-    for (const Segment& segment : programs.segments) {
-        double sum = 0;
-        for (const Op& op : segment.ops) {
-            sum += replayed(op, programs, job.attention_flops);
-        }
-        segments.push_back(sum);
-    }
-    double total = 0;
-    for (const Program& program : programs.programs) {
-        for (const Item& item : program.items) {
-            total += item.kind == Item::Kind::Segment
-                         ? segments[item.index]
-                         : replayed(programs.ops[item.index], programs, job.attention_flops);
-        }
-    }
-    const double ranks_per_program = static_cast<double>(job.degrees.world()) / job.degrees.pp;
-    return Flops(total * ranks_per_program);
+    return over_all_ranks(
+        job, sum_per_stage(programs, [&](const Op& op, const Kernel& kernel) {
+            return op.category == Category::Recompute ? counted(kernel, job.attention_flops) : 0.0;
+        }));
+}
+
+Flops executed_flops(const Job& job, const ProgramSet& programs) {
+    return over_all_ranks(job, sum_per_stage(programs, [](const Op&, const Kernel& kernel) {
+                              return flops_of(kernel).value;
+                          }));
+}
+
+double seconds_at_peak(const Gpu& gpu, const ProgramSet& programs) {
+    const std::vector<double> seconds =
+        sum_per_stage(programs, [&](const Op&, const Kernel& kernel) {
+            if (const auto* gemm = std::get_if<Gemm>(&kernel)) {
+                return at_peak(gpu, gemm->dtype, flops_of(kernel));
+            }
+            const auto* attention = std::get_if<Attention>(&kernel);
+            return attention == nullptr ? 0.0 : at_peak(gpu, attention->dtype, flops_of(kernel));
+        });
+    return seconds.empty() ? 0 : *std::max_element(seconds.begin(), seconds.end());
 }
 
 }  // namespace memwall

@@ -30,11 +30,13 @@ void set_rates(const RunFacts& facts, Metrics& m) {
     m.tokens_per_s_per_gpu = ratio(m.tokens_per_step, gpu_seconds);
     m.model_flops = model_flops(job, facts.trace);
     m.hardware_flops = m.model_flops + recomputed_flops(job, facts.programs);
+    m.executed_flops = executed_flops(job, facts.programs);
     m.peak = peak_of(gpu, job.training.precision.compute);
     m.tflops_per_gpu = ratio(m.model_flops.value, gpu_seconds) / 1e12;
     m.tflops_per_gpu_hardware = ratio(m.hardware_flops.value, gpu_seconds) / 1e12;
     m.mfu = ratio(m.model_flops.value, gpu_seconds * m.peak.value);
     m.hfu = ratio(m.hardware_flops.value, gpu_seconds * m.peak.value);
+    m.hfu_executed = ratio(m.executed_flops.value, gpu_seconds * m.peak.value);
     m.mfu_bf16 = ratio(m.model_flops.value, gpu_seconds * peak_of(gpu, Dtype::Bf16).value);
 }
 
@@ -57,7 +59,7 @@ struct Figure {
     double (*of)(const Metrics&);
 };
 
-constexpr std::array<Figure, 15> kFigures = {{
+constexpr std::array<Figure, 16> kFigures = {{
     {"step_time_s", [](const Metrics& m) { return to_seconds(m.step_time); }},
     {"first_step_time_s", [](const Metrics& m) { return to_seconds(m.first_step_time); }},
     {"tokens_per_s_per_gpu", [](const Metrics& m) { return m.tokens_per_s_per_gpu; }},
@@ -66,6 +68,7 @@ constexpr std::array<Figure, 15> kFigures = {{
     {"mfu", [](const Metrics& m) { return m.mfu; }},
     {"mfu_bf16", [](const Metrics& m) { return m.mfu_bf16; }},
     {"hfu", [](const Metrics& m) { return m.hfu; }},
+    {"hfu_executed", [](const Metrics& m) { return m.hfu_executed; }},
     {"peak_memory_bytes",
      [](const Metrics& m) { return static_cast<double>(m.peak_memory_bytes); }},
     {"peak_reserved_bytes",

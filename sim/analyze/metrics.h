@@ -2,7 +2,8 @@
 // The metrics of one run, each with the one meaning of the glossary (README, "Metrics").
 //
 //   MFU = F_model / (T n peak),  HFU = F_hw / (T n peak), F_hw = F_model + forward products executed again
-//   peak: dense datasheet rate in the precision of most matrix products; F_model: sim/analyze/flops.h
+//   hfu_executed = F_executed / (T n peak): never above 1, while a convention that counts masked scores may take HFU there
+//   peak: dense datasheet rate in the precision of most matrix products; the three F: sim/analyze/flops.h
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,12 +45,14 @@ struct Metrics {
     double tokens_per_s_per_gpu = 0;
     Flops model_flops;
     Flops hardware_flops;
+    Flops executed_flops;
     FlopRate peak;
     double tflops_per_gpu = 0;
     double tflops_per_gpu_hardware = 0;
     double mfu = 0;
     double mfu_bf16 = 0;
     double hfu = 0;
+    double hfu_executed = 0;
     std::int64_t peak_memory_bytes = 0;  // allocated, max over stages
     std::int64_t peak_reserved_bytes = 0;
     std::int64_t peak_device_bytes = 0;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/analyze/flops.h"
+
 namespace memwall {
 namespace {
 
@@ -75,10 +77,8 @@ SelfCheck memory_back_to_base(const RunFacts& facts) {
 
 SelfCheck not_below_lower_bounds(const RunFacts& facts, const Metrics& metrics) {
     // An executed workload has no FLOPs.
-    const double compute_bound = metrics.executed
-                                     ? 0
-                                     : metrics.hardware_flops.value /
-                                           (metrics.peak.value * static_cast<double>(metrics.gpus));
+    const double compute_bound =
+        metrics.executed ? 0 : seconds_at_peak(facts.plan.machine.cluster.node.gpu, facts.programs);
     Duration kernels{};
     for (const RankClass& c : facts.result.classes) {
         kernels =
@@ -87,7 +87,9 @@ SelfCheck not_below_lower_bounds(const RunFacts& facts, const Metrics& metrics) 
     const double bound = std::max(compute_bound, to_seconds(kernels));
     return {"the step is not below its lower bounds",
             to_seconds(metrics.step_time) >= bound,
-            (metrics.executed ? "" : fmt::format("{:.4g} s at peak rate, ", compute_bound)) +
+            (metrics.executed
+                 ? ""
+                 : fmt::format("{:.4g} s of executed FLOPs at peak rate, ", compute_bound)) +
                 fmt::format("{:.4g} s of kernels on the busiest rank", to_seconds(kernels))};
 }
 

@@ -114,6 +114,9 @@ void add_figures(Json& j, const Metrics& m) {
     const auto work = [&](double value) { return m.executed ? Json() : Json(value); };
     j["model_flops"] = work(m.model_flops.value);
     j["hardware_flops"] = work(m.hardware_flops.value);
+    j["executed_flops"] = work(m.executed_flops.value);
+    j["counted_over_executed"] =
+        m.executed_flops.value > 0 ? Json(m.hardware_flops.value / m.executed_flops.value) : Json();
     j["peak_flops_per_s"] = work(m.peak.value);
     j["interference_s"] = to_seconds(m.interference);
     j["total_communication_s"] = to_seconds(m.communication);

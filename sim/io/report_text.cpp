@@ -11,6 +11,7 @@ namespace memwall {
 namespace {
 
 constexpr double kGiB = 1073741824.0;
+constexpr double kMoreThanExecuted = 1.005;  // visible in three digits
 
 double gib(std::int64_t bytes) {
     return static_cast<double>(bytes) / kGiB;
@@ -101,6 +102,15 @@ std::string figures(const Report& r, const TextStyle& style) {
         human(m.peak));
     text += fmt::format("  HFU                 {:<14} the same with recomputed products\n",
                         human_percent(m.hfu));
+    if (m.executed_flops.value > 0 &&
+        m.hardware_flops.value > kMoreThanExecuted * m.executed_flops.value) {
+        text += fmt::format(
+            "  executed            {:<14} of the peak: attention_flops: {} counts {} times what "
+            "kernels execute\n",
+            human_percent(m.hfu_executed),
+            convention,
+            human_number(m.hardware_flops.value / m.executed_flops.value));
+    }
     const std::string verdict =
         m.fit.fits
             ? style.good("fits")

@@ -216,6 +216,7 @@ void describe(Fields& f, TraceFile& v) {
     f.leaf("active_parameters", v.trace.active_parameters, kNonNegative);
     f.leaf("matmul_parameters", v.trace.matmul_parameters, kRequired | kNonNegative);
     f.leaf("attention_flops_factor", v.trace.attention_flops_factor, kNonNegative);
+    unless(f, "window", v.trace.window, 0, kNonNegative);
     unless(f, "tied_embeddings", v.trace.tied_embeddings, false);
     f.leaf("embedding", v.embedding, kRequired);
     f.leaf("head", v.head, kRequired);

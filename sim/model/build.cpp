@@ -35,6 +35,7 @@ WorkloadTrace build_trace(const Model& model, const Stack& stack, const TraceSha
     t.active_parameters = active_parameter_count(model);
     t.matmul_parameters = matmul_parameter_count(model);
     t.attention_flops_factor = attention_flops_factor(model);
+    t.window = model.window < shape.sequence ? model.window : 0;
     t.tied_embeddings = model.tied_embeddings;
 
     t.embedding = 0;

@@ -157,7 +157,8 @@ struct WorkloadTrace {
     std::int64_t matmul_parameters =
         0;  // head included, embedding lookup excluded, active experts only, not padded
     std::int64_t attention_flops_factor =
-        0;  // sum over layers of heads x head_dim (the h of 12 L h s a, summed)
+        0;                    // sum over layers of heads x head_dim (the h of 12 L h s a, summed)
+    std::int64_t window = 0;  // keys that a query sees at most, itself included; 0 = all before it
     bool tied_embeddings = false;
 };
 

@@ -1,5 +1,7 @@
 #include "sim/spec/kernel.h"
 
+#include <algorithm>
+
 namespace memwall {
 namespace {
 
@@ -8,10 +10,23 @@ struct Overloaded : F... {
     using F::operator()...;
 };
 
+// Scores of one head that the masks leave, for n queries that end at the last of k keys; the diagonal counts half.
+//   seen(x) = x^2/2 up to the window w, w x - w^2/2 beyond: scores of the first x queries under a causal mask
+//   causal: seen(k) - seen(k - n); with n = k: k^2/2, or w k - w^2/2; not causal: n k, or w keys on both sides
+double scores_left(const Attention& a) {
+    const auto keys = static_cast<double>(a.keys);
+    const auto queries = static_cast<double>(a.queries);
+    const double window = a.window > 0 ? std::min(static_cast<double>(a.window), keys) : keys;
+    const auto seen = [window](double x) {
+        return x <= window ? x * x / 2 : window * x - window * window / 2;
+    };
+    return a.causal ? seen(keys) - seen(std::max(keys - queries, 0.0))
+                    : 2 * seen(keys) * queries / keys;
+}
+
 Flops attention_flops(const Attention& a) {
-    // Forward 2 (dq + dv) per score element, backward 2 (3 dq + 2 dv); a causal mask needs half of the square.
-    const auto scores = static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) *
-                        static_cast<double>(a.keys) * (a.causal ? 0.5 : 1.0);
+    // Forward 2 (dq + dv) per score element, backward 2 (3 dq + 2 dv).
+    const double scores = static_cast<double>(a.batch * a.heads) * scores_left(a);
     const auto dq = static_cast<double>(a.head_dim_qk);
     const auto dv = static_cast<double>(a.head_dim_v);
     return Flops(scores * 2 * (a.backward ? 3 * dq + 2 * dv : dq + dv));

@@ -81,7 +81,8 @@ struct Measured {
 
 using Kernel = std::variant<Gemm, Attention, MemoryBound, Copy, Measured>;
 
-// Multiply-adds counted as two operations; 0 for memory-bound kernels.
+// What is executed, multiply-adds counted as two operations; 0 for memory-bound kernels. Fused attention skips what its
+// mask and window hide.
 [[nodiscard]] Flops flops_of(const Kernel& kernel);
 // HBM traffic when every operand is read and written once.
 [[nodiscard]] Bytes hbm_bytes_of(const Kernel& kernel);

@@ -30,6 +30,19 @@ ProgramSet replaying(Kernel kernel, Category category, int times) {
     return set;
 }
 
+Attention small_attention(std::int64_t window) {
+    Attention attention;
+    attention.batch = 1;
+    attention.heads = 1;
+    attention.queries = 8;
+    attention.keys = 8;
+    attention.head_dim_qk = 4;
+    attention.head_dim_v = 4;
+    attention.causal = true;
+    attention.window = window;
+    return attention;
+}
+
 }  // namespace
 
 TEST_CASE("model FLOPs of a GPT are 72 B s L h^2 (1 + s/6h + V/12Lh)") {
@@ -56,6 +69,25 @@ TEST_CASE("the causal convention counts half of the attention square") {
           doctest::Approx(attention / 2));
 }
 
+TEST_CASE("a window limits the square that the causal convention counts, and no other") {
+    Job full;
+    full.batch.global = 1;
+    Job causal = full;
+    causal.attention_flops = AttentionFlops::Causal;
+    WorkloadTrace trace = gpt(2, 64, 128, 32);
+    const double without = model_flops(full, trace).value;
+    const double products = without - 12.0 * 2 * 64 * 32 * 32;
+    trace.window = 8;
+    CHECK(model_flops(full, trace).value == without);
+    // 8 x 32 - 8^2/2 scores of 32^2.
+    CHECK(model_flops(causal, trace).value ==
+          doctest::Approx(products + 12.0 * 2 * 64 * (8 * 32 - 32)).epsilon(1e-14));
+    trace.window = 32;
+    CHECK(counted_attention(AttentionFlops::Causal, trace) == 0.5);
+    trace.window = 100;
+    CHECK(counted_attention(AttentionFlops::Causal, trace) == 0.5);
+}
+
 TEST_CASE("recomputed FLOPs count each replay on each rank of the stage") {
     Job job;
     job.degrees.tp = 2;
@@ -69,14 +101,56 @@ TEST_CASE("kernels that are not replays count for nothing") {
 }
 
 TEST_CASE("a replayed causal attention counts the full square under the full convention") {
-    Attention attention;
-    attention.batch = 1;
-    attention.heads = 1;
-    attention.queries = 8;
-    attention.keys = 8;
-    attention.head_dim_qk = 4;
-    attention.head_dim_v = 4;
-    attention.causal = true;
-    CHECK(recomputed_flops(Job{}, replaying(attention, Category::Recompute, 1)).value ==
-          doctest::Approx(2.0 * 8 * 8 * (4 + 4)));
+    for (const std::int64_t window : {0, 2}) {
+        const ProgramSet set = replaying(small_attention(window), Category::Recompute, 1);
+        CHECK(recomputed_flops(Job{}, set).value == doctest::Approx(2.0 * 8 * 8 * (4 + 4)));
+        Job causal;
+        causal.attention_flops = AttentionFlops::Causal;
+        // Half of the square, or 2 x 8 - 2^2/2 scores.
+        const double scores = window == 0 ? 32 : 14;
+        CHECK(recomputed_flops(causal, set).value == doctest::Approx(2.0 * scores * (4 + 4)));
+    }
+}
+
+TEST_CASE("executed FLOPs are those of all kernels, masked scores left out, whatever convention") {
+    for (const Category category : {Category::Compute, Category::Recompute, Category::Optimizer}) {
+        const ProgramSet gemm = replaying(Gemm{10, 20, 30, 1}, category, 5);
+        CHECK(executed_flops(Job{}, gemm).value == 2.0 * 10 * 20 * 30 * 5);
+        const ProgramSet attention = replaying(small_attention(0), category, 3);
+        CHECK(executed_flops(Job{}, attention).value == 3 * 2.0 * 32 * (4 + 4));
+    }
+    Job job;
+    job.degrees.dp = 4;
+    job.degrees.pp = 2;
+    ProgramSet set = replaying(Gemm{10, 20, 30, 1}, Category::Compute, 1);
+    set.programs.push_back(set.programs.front());
+    CHECK(executed_flops(job, set).value == 2.0 * 10 * 20 * 30 * 4 * 2);
+}
+
+TEST_CASE("the bound is what the busiest stage executes, at the peak of each kernel's format") {
+    Gpu gpu;
+    gpu.peak = {{Dtype::Bf16, FlopRate(1000)}, {Dtype::Fp8, FlopRate(2000)}};
+    ProgramSet set = replaying(Gemm{10, 10, 10, 1}, Category::Compute, 4);
+    CHECK(seconds_at_peak(gpu, set) == doctest::Approx(4 * 2000.0 / 1000));
+    set.programs.push_back(set.programs.front());
+    set.programs.back().items.resize(9);
+    CHECK(seconds_at_peak(gpu, set) == doctest::Approx(9 * 2000.0 / 1000));
+    Gemm fp8{10, 10, 10, 1};
+    fp8.dtype = Dtype::Fp8;
+    CHECK(seconds_at_peak(gpu, replaying(fp8, Category::Compute, 1)) ==
+          doctest::Approx(2000.0 / 2000));
+    // 32 of 64 scores are executed.
+    CHECK(seconds_at_peak(gpu, replaying(small_attention(0), Category::Compute, 1)) ==
+          doctest::Approx(2.0 * 32 * (4 + 4) / 1000));
+}
+
+TEST_CASE("a stated duration and a format without a peak bound nothing") {
+    Gpu gpu;
+    gpu.peak = {{Dtype::Bf16, FlopRate(1000)}};
+    const Measured measured{.duration = Duration(1), .flops = Flops(1e30)};
+    CHECK(seconds_at_peak(gpu, replaying(measured, Category::Compute, 1)) == 0);
+    Gemm fp8{10, 10, 10, 1};
+    fp8.dtype = Dtype::Fp8;
+    CHECK(seconds_at_peak(gpu, replaying(fp8, Category::Compute, 1)) == 0);
+    CHECK(seconds_at_peak(gpu, {}) == 0);
 }

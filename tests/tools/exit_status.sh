@@ -47,6 +47,15 @@ expect 2 "did you mean 'run'" rnu $x
 expect 0 "Examples" run --help
 expect 2 "[E0201]" check tests/bad_input/unknown_key.yaml
 
+# Fused attention executes what its mask leaves; the full convention may count more than the peak allows.
+h20="--set machine.cluster=h20-8x400g --set machine.nodes=1 --set workload.model=llama3-8b --set training.recompute=full
+     --set training.precision=bf16_mixed --set parallel.sharding.kind=zero1 --set stack=megatron-lm-2025 --set batch.global=8
+     --set batch.micro=1 --set workload.sequence=32768"
+expect 0 "attention_flops: full counts" run $x $h20 --quiet
+expect 0 '"attention_flops": "causal"' run $x $h20 --set workload.attention_flops=causal --json
+expect 0 "attention_flops: full counts" run $x $h20 --set workload.model.window=512
+expect 0 "512" explain mfu $x $h20 --set workload.model.window=512
+
 # Work that is read from files: an executed workload, a trace.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
