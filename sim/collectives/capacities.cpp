@@ -36,7 +36,7 @@ std::vector<double> link_capacities(const Fabric& fabric) {
     capacities.reserve(fabric.links().size());
     for (const Link& link : fabric.links()) {
         const double share = between_nodes(link.tier) ? usable : 1.0;
-        capacities.push_back(link.binding ? link.capacity.value * share * kSlack : 0);
+        capacities.push_back(link.binding ? link.available().value * share * kSlack : 0);
     }
     return capacities;
 }

@@ -84,7 +84,7 @@ struct Candidate {
                                           CollectiveKind kind,
                                           Variant variant);
 
-// What FluidNetwork shares out, by link: raw capacity, between nodes times the usable fraction of the NICs under
+// What FluidNetwork shares out, by link: raw capacity, of which events leave a share, between nodes times the usable fraction of the NICs under
 // law: nccl; plus 2^-40 of slack, so that a cap equal to the link's rate binds and ends on its own picosecond.
 // Not-binding links get 0. Use these and not Link::capacity.
 [[nodiscard]] std::vector<double> link_capacities(const Fabric& fabric);

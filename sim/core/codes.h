@@ -75,6 +75,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0402", "nothing joins the nodes"},
     {"E0403", "a mesh link does not join two GPUs"},
     {"E0404", "the node is wired with links that the GPU does not have"},
+    {"E0405", "an event names a link that is not there, or one twice"},
     // The workload
     {"E0501", "kv heads do not divide the heads"},
     {"E0502", "heads do not divide the hidden width"},
@@ -100,6 +101,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"W0342", "fewer micro-batches than pipeline stages"},
     {"W0343", "a recompute option that nothing reads"},
     {"W0344", "shapes off multiples of 64"},
+    {"W0405", "an event on a link without effect"},
     {"W0520", "a model configuration is read by assumption"},
     {"W0521", "a part of a model configuration is left out"},
     {"W0530", "durations measured on another GPU"},

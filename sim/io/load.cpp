@@ -7,6 +7,7 @@
 #include "sim/io/trace_rescale.h"
 #include "sim/io/trace_split.h"
 #include "sim/io/yaml.h"
+#include "sim/network/link_events.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/fields_work.h"
 #include "sim/spec/legality.h"
@@ -175,7 +176,8 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
         return std::nullopt;
     }
     resolve(loaded.plan, loaded.composed, loaded.derivations, diagnostics);
-    if (diagnostics.errors() != errors_before) {
+    if (diagnostics.errors() != errors_before ||
+        !check_link_events(loaded.plan.machine, loaded.composed, diagnostics)) {
         return std::nullopt;
     }
     for (std::size_t j = 0; j < loaded.traces.size(); ++j) {

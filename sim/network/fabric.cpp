@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "sim/core/check.h"
+#include "sim/core/quantity.h"
 
 namespace memwall {
 
@@ -78,6 +79,17 @@ Fabric::Fabric(const Machine& machine)
     add_leaf_links();
     pod_base_ = links_.size();
     add_pod_links();
+    apply_events();
+}
+
+void Fabric::apply_events() {
+    for (const LinkEvent& event : machine_->link_events) {
+        const std::optional<LinkId> id = find_link(event.link);
+        MW_CHECK(id.has_value(), "an event names a link that is not there");
+        Link& link = links_[id->index];
+        link.left = event.capacity;
+        link.binding = link.binding || (event.capacity < 1 && link.capacity.value > 0);
+    }
 }
 
 // ---- Tiers
@@ -315,6 +327,26 @@ bool Fabric::leaves_node(LinkId link) const {
     const auto in_node = static_cast<int>(link.index % node_.links.size());
     return link.index < leaf_base_ && in_node >= node_.nic_base &&
            (in_node - node_.nic_base) % 2 == 0;
+}
+
+std::optional<LinkId> Fabric::find_link(std::string_view name) const {
+    const std::size_t slash = name.find('/');
+    if (slash == std::string_view::npos) {
+        for (std::size_t l = leaf_base_; l < links_.size(); ++l) {
+            if (link_name(LinkId{l}) == name) {
+                return LinkId{l};
+            }
+        }
+        return std::nullopt;
+    }
+    const auto in_node = std::find(node_.names.begin(), node_.names.end(), name.substr(slash + 1));
+    const std::string_view number = name.substr(std::min<std::size_t>(slash, 4), slash - 4);
+    const auto node = parse<int>(slash > 4 && name.starts_with("node") ? number : "");
+    if (!node || *node < 0 || *node >= nodes_ || in_node == node_.names.end()) {
+        return std::nullopt;
+    }
+    const LinkId link = this->in_node(*node, static_cast<int>(in_node - node_.names.begin()));
+    return link_name(link) == name ? std::optional(link) : std::nullopt;  // not "node007/..."
 }
 
 std::string Fabric::link_name(LinkId link) const {

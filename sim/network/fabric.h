@@ -4,9 +4,13 @@
 // from a Boost.Graph search over one node (all nodes are alike). Nothing is stored per pair of GPUs of the machine.
 //
 // Capacities are raw line rates; what protocols can use of them is the business of sim/collectives (link_capacities).
+// Events of the machine (link_events.h) leave a link a share of its capacity, Link::left, for the whole run. Routes do not
+// change, and neither do capacities: a library plans its collectives for the machine as it was built.
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/id.h"
@@ -53,7 +57,7 @@ struct FabricTiers {
 
 class Fabric {
   public:
-    // The machine must outlive the fabric.
+    // The machine must outlive the fabric. Its events name links that are there: check_link_events().
     explicit Fabric(const Machine& machine);
 
     [[nodiscard]] std::size_t devices() const { return devices_; }
@@ -64,7 +68,8 @@ class Fabric {
     [[nodiscard]] const FabricTiers& tiers() const { return tiers_; }
     [[nodiscard]] const std::vector<Link>& links() const { return links_; }
     [[nodiscard]] std::string link_name(
-        LinkId link) const;                             // "node3/gpu5->nvswitch", "leaf2->spine"
+        LinkId link) const;  // "node3/gpu5->nvswitch", "leaf2->spine"
+    [[nodiscard]] std::optional<LinkId> find_link(std::string_view name) const;
     [[nodiscard]] bool leaves_node(LinkId link) const;  // a NIC's outgoing direction
     // Between two GPUs: over NVLink inside a domain, over the PCIe tree where there is none, else through the NICs on
     // both GPUs' rails. from == to gives a route without links.
@@ -121,6 +126,7 @@ class Fabric {
     void lay_out_tiers();
     void add_leaf_links();
     void add_pod_links();
+    void apply_events();
     void append_in_node(Route& route, int node, const NodeRoute& in_node) const;
 
     const Machine* machine_;

@@ -35,6 +35,9 @@ struct Link {
     LinkTier tier = LinkTier::NvLink;
     bool binding =
         true;  // false: capacity >= the sum of all that can be injected into it; counted, never shared
+    double left = 1;  // share of its capacity that an event leaves it
+
+    [[nodiscard]] Bandwidth available() const { return capacity * left; }
 };
 
 // Shares and coefficients are integers in units of 2^-20, so that folded and unfolded sums have the same bits.

@@ -67,8 +67,10 @@ class Binder {
         for (std::uint32_t l = 0; l < fabric_.links().size(); ++l) {
             const Link& link = fabric_.links()[l];
             const std::uint32_t outgoing = fabric_.leaves_node(LinkId(l)) ? 1 : 0;
-            bound_.links.push_back(
-                {l, 1, link.capacity.value, 2 * static_cast<std::uint32_t>(link.tier) + outgoing});
+            bound_.links.push_back({l,
+                                    1,
+                                    link.available().value,
+                                    2 * static_cast<std::uint32_t>(link.tier) + outgoing});
         }
         bound_.capacities = capacities_;
     }

@@ -27,8 +27,8 @@ struct Straggler {
 
 // A link of the fabric that carries less than it should.
 struct LinkEvent {
-    std::string link;     // its two ends, such as "leaf3/spine1"
-    double capacity = 1;  // share that is left, > 0
+    std::string link;     // one direction, such as "leaf3->spine1" or "node0/nic2->network"
+    double capacity = 1;  // share that is left for the whole run, > 0
 };
 
 struct Machine {

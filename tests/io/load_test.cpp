@@ -398,7 +398,7 @@ TEST_CASE("a printed plan is a scenario that resolves to the same bytes") {
         "44.3%, source: y}]\n";
     files.texts["scenarios/b.yaml"].insert(
         files.texts["scenarios/b.yaml"].find("nodes: 2"),
-        "events: [{straggler: {rank: 3, slower: 10%}}, {link: leaf0/spine1, capacity: 50%}], ");
+        "events: [{straggler: {rank: 3, slower: 10%}}, {link: node1/nic3->network, capacity: 50%}], ");
     const Loaded first = load_good(files, {"training.recompute=selective"}, "scenarios/b.yaml");
     const std::string text = print_plan(first, {.origins = false});
     for (const bool origins : {false, true}) {
