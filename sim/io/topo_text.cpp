@@ -14,14 +14,51 @@ std::string rate(Bandwidth b) {
     return b.value > 0 ? human(b) : std::string("not limiting");
 }
 
+// "50 GB/s", "25 GB/s, 50 % of 50 GB/s", "(cannot limit)" behind it.
+std::string capacity_text(const TopoLink& link) {
+    std::string text = rate(link.capacity * link.left);
+    if (link.left < 1) {
+        text += fmt::format(", {} of {}", human_percent(link.left), rate(link.capacity));
+    }
+    return text;
+}
+
+std::string links_text(std::string_view title,
+                       const std::vector<TopoLink>& links,
+                       const TextStyle& style) {
+    std::string text = style.bold(title) + style.dim("  one direction") + "\n";
+    for (const TopoLink& link : links) {
+        text += fmt::format("  {:<34}  {}{}\n",
+                            link.name,
+                            capacity_text(link),
+                            link.binding ? "" : "  (cannot limit)");
+    }
+    return text;
+}
+
+Json link_json(const TopoLink& link) {
+    return {{"link", link.name},
+            {"capacity_bytes_per_s", link.capacity.value},
+            {"left", link.left},
+            {"binding", link.binding}};
+}
+
+Json links_json(const std::vector<TopoLink>& links) {
+    Json all = Json::array();
+    for (const TopoLink& link : links) {
+        all.push_back(link_json(link));
+    }
+    return all;
+}
+
 std::string route_text(const TopoRoute& route, const TextStyle& style) {
     std::string text = style.bold("Route") + fmt::format("  {} to {}\n", route.from, route.to);
     for (const TopoHop& hop : route.hops) {
-        text += fmt::format("  {:<46} {:>12}  {:>6.2f} of the bytes{}\n",
-                            hop.link,
-                            rate(hop.capacity),
+        text += fmt::format("  {:<34}  {:>6.2f} of the bytes  {}{}\n",
+                            hop.link.name,
                             hop.share,
-                            hop.binding ? "" : "  (cannot limit)");
+                            capacity_text(hop.link),
+                            hop.link.binding ? "" : "  (cannot limit)");
     }
     return text + fmt::format("  limit {}, latency {}, {} switches{}\n",
                               rate(route.limit),
@@ -33,10 +70,9 @@ std::string route_text(const TopoRoute& route, const TextStyle& style) {
 Json route_json(const TopoRoute& route) {
     Json hops = Json::array();
     for (const TopoHop& hop : route.hops) {
-        hops.push_back({{"link", hop.link},
-                        {"share", hop.share},
-                        {"capacity_bytes_per_s", hop.capacity.value},
-                        {"binding", hop.binding}});
+        Json j = link_json(hop.link);
+        j["share"] = hop.share;
+        hops.push_back(j);
     }
     return {{"from", route.from},
             {"to", route.to},
@@ -49,9 +85,8 @@ Json route_json(const TopoRoute& route) {
 
 }  // namespace
 
-std::string topo_text(const TopoReport& r,
-                      const std::optional<TopoRoute>& route,
-                      const TextStyle& style) {
+std::string topo_text(const TopoView& view, const TextStyle& style) {
+    const TopoReport& r = view.report;
     std::string text = style.bold(r.cluster) + fmt::format("  {} nodes {} x {} GPUs, fabric {}\n",
                                                            human_count(r.nodes),
                                                            r.node,
@@ -86,10 +121,20 @@ std::string topo_text(const TopoReport& r,
                         human(r.nvlink_latency),
                         human(r.pcie_latency),
                         human(r.hop_latency));
-    return route ? text + "\n" + route_text(*route, style) : text;
+    if (!r.degraded.empty()) {
+        text += "\n" + links_text("Degraded by events", r.degraded, style);
+    }
+    if (view.route) {
+        text += "\n" + route_text(*view.route, style);
+    }
+    if (!view.links.empty()) {
+        text += "\n" + links_text("Links", view.links, style);
+    }
+    return text;
 }
 
-std::string topo_json(const TopoReport& r, const std::optional<TopoRoute>& route) {
+std::string topo_json(const TopoView& view) {
+    const TopoReport& r = view.report;
     Json tiers = Json::array();
     for (const TopoTier& tier : r.tiers) {
         tiers.push_back({{"tier", tier.name},
@@ -115,8 +160,12 @@ std::string topo_json(const TopoReport& r, const std::optional<TopoRoute>& route
               {"nvlink_latency_s", to_seconds(r.nvlink_latency)},
               {"pcie_latency_s", to_seconds(r.pcie_latency)},
               {"hop_latency_s", to_seconds(r.hop_latency)}};
-    if (route) {
-        j["route"] = route_json(*route);
+    j["degraded"] = links_json(r.degraded);
+    if (view.route) {
+        j["route"] = route_json(*view.route);
+    }
+    if (!view.links.empty()) {
+        j["links"] = links_json(view.links);
     }
     return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -240,6 +240,11 @@ std::string quoted(const std::string& text) {
     return result;
 }
 
+TopoLink topo_link(const Fabric& fabric, LinkId id) {
+    const Link& link = fabric.links()[id.index];
+    return {fabric.link_name(id), link.tier, link.capacity, link.left, link.binding};
+}
+
 }  // namespace
 
 TopoReport describe(const Fabric& fabric) {
@@ -258,6 +263,11 @@ TopoReport describe(const Fabric& fabric) {
     report.leaves = fabric.tiers().leaves;
     report.pods = fabric.tiers().pods;
     report.tiers = tiers_of(fabric);
+    for (std::size_t l = 0; l < fabric.links().size(); ++l) {
+        if (fabric.links()[l].left < 1) {
+            report.degraded.push_back(topo_link(fabric, LinkId{l}));
+        }
+    }
     report.nvlink_latency = cluster.node.nvlink_latency;
     report.pcie_latency = cluster.node.pcie_latency;
     report.hop_latency = cluster.fabric.hop_latency;
@@ -274,6 +284,15 @@ TopoReport describe(const Fabric& fabric) {
     return report;
 }
 
+std::vector<TopoLink> describe_links(const Fabric& fabric) {
+    std::vector<TopoLink> links;
+    links.reserve(fabric.links().size());
+    for (std::size_t l = 0; l < fabric.links().size(); ++l) {
+        links.push_back(topo_link(fabric, LinkId{l}));
+    }
+    return links;
+}
+
 TopoRoute describe_route(const Fabric& fabric, DeviceId from, DeviceId to) {
     const auto name = [&](DeviceId d) {
         return fmt::format("node{}/gpu{}", fabric.node_of(d), fabric.rail_of(d));
@@ -288,14 +307,9 @@ TopoRoute describe_route(const Fabric& fabric, DeviceId from, DeviceId to) {
     double limit = kUnlimited;
     for (const LinkShare& s : route.links) {
         const Link& link = fabric.links()[s.link.index];
-        TopoHop hop;
-        hop.link = fabric.link_name(s.link);
-        hop.tier = link.tier;
-        hop.share = static_cast<double>(s.share) / static_cast<double>(kUnit);
-        hop.capacity = link.capacity;
-        hop.binding = link.binding;
-        limit = std::min(limit, limit_of(link.capacity) / hop.share);
-        result.hops.push_back(std::move(hop));
+        const double share = static_cast<double>(s.share) / static_cast<double>(kUnit);
+        limit = std::min(limit, limit_of(link.available()) / share);
+        result.hops.push_back({topo_link(fabric, s.link), share});
     }
     result.limit = Bandwidth{limit < kUnlimited ? limit : 0};
     return result;
@@ -324,7 +338,8 @@ std::string to_dot(const Fabric& fabric, int nodes_shown) {
         if (edge.from > edge.to) {
             continue;  // both directions are drawn as one line
         }
-        const double rate = edge.link.valid() ? fabric.links()[edge.link.index].capacity.value : 0;
+        const double rate =
+            edge.link.valid() ? fabric.links()[edge.link.index].available().value : 0;
         fmt::format_to(line, "  {} -- {}", edge.from, edge.to);
         if (rate > 0) {
             fmt::format_to(line, " [label=\"{}\"]", to_text(Bandwidth{rate}));

@@ -19,6 +19,15 @@ struct TopoTier {
     bool binding = false;         // some link of the tier can limit
 };
 
+// One direction of a connection, by the name that events use.
+struct TopoLink {
+    std::string name;
+    LinkTier tier = LinkTier::NvLink;
+    Bandwidth capacity;  // 0 = not limiting
+    double left = 1;     // share of it that an event leaves
+    bool binding = true;
+};
+
 struct TopoReport {
     std::string cluster;
     std::string node;
@@ -32,12 +41,13 @@ struct TopoReport {
     int domains = 0;  // NVLink domains (or nodes)
     int leaves = 0;
     int pods = 0;
-    std::vector<TopoTier> tiers;  // from the GPU up; only those that exist
+    std::vector<TopoTier> tiers;     // from the GPU up; only those that exist; before events
+    std::vector<TopoLink> degraded;  // by events
     Duration nvlink_latency{};
     Duration pcie_latency{};
     Duration hop_latency{};  // one network switch with its cable
     // Between the first and the second half of the GPUs in block order (halves of the nodes, or of the one node): what one
-    // half can send to the other at most (minimum cut), one direction.
+    // half can send to the other at most (minimum cut), one direction, before events.
     Bandwidth bisection;
     Bandwidth bisection_per_gpu;  // of the sending half
     std::string bisection_limit;  // which tier holds it down
@@ -45,12 +55,11 @@ struct TopoReport {
 
 [[nodiscard]] TopoReport describe(const Fabric& fabric);
 
+[[nodiscard]] std::vector<TopoLink> describe_links(const Fabric& fabric);
+
 struct TopoHop {
-    std::string link;
-    LinkTier tier = LinkTier::NvLink;
-    double share = 1;    // bytes on the link per byte sent
-    Bandwidth capacity;  // 0 = not limiting
-    bool binding = true;
+    TopoLink link;
+    double share = 1;  // bytes on the link per byte sent
 };
 
 struct TopoRoute {
@@ -60,7 +69,7 @@ struct TopoRoute {
     Duration latency{};
     int switches = 0;
     bool crosses_nodes = false;
-    Bandwidth limit;  // min of capacity / share; 0 = nothing limits
+    Bandwidth limit;  // min of what is left of capacity / share; 0 = nothing limits
 };
 
 [[nodiscard]] TopoRoute describe_route(const Fabric& fabric, DeviceId from, DeviceId to);

@@ -197,8 +197,8 @@ TEST_CASE("a route is told link by link, with what limits it") {
     CHECK(r.from == "node0/gpu3");
     CHECK(r.to == "node7/gpu2");
     REQUIRE(r.hops.size() == 4);
-    CHECK(r.hops[1].link == "leaf3->spine");
-    CHECK(r.hops[1].tier == LinkTier::LeafUp);
+    CHECK(r.hops[1].link.name == "leaf3->spine");
+    CHECK(r.hops[1].link.tier == LinkTier::LeafUp);
     // 4 nodes x 10 GB/s / 32
     CHECK(r.limit.value == doctest::Approx(1.25e9));
     CHECK(r.crosses_nodes);

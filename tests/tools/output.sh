@@ -36,6 +36,8 @@ check "a full disk is named" grep -q "No space left on device" <<< "$lost"
 quiet=$({ "$memwall" list | head -1 > /dev/null; } 2>&1)
 check "a closed pipe ends the program without a word" [ -z "$quiet" ]
 
+x=scenarios/gpt2-8xa100.yaml
+
 # Names: with and without their folder, of clusters and scenarios alike.
 expect 0 "sc21/sc21-1.7b-32xa100   " list scenarios
 expect 0 "Megatron-LM 2021, GPT 1.7B" list scenarios --json
@@ -57,8 +59,19 @@ expect 2 "did you mean 'fabric'" topo "$work/c.yaml"
 sed 's/^batch:/bacth:/' scenarios/gpt2-8xa100.yaml > "$work/s.yaml"
 expect 2 "did you mean 'batch'" topo "$work/s.yaml"
 
+# Events on links: found by name or refused by every verb that reads the scenario, and shown where they apply.
+y=scenarios/llama3-70b-fsdp-64xh100.yaml
+half='machine.events=[{link: node0/nic0->network, capacity: 50%}]'
+expect 2 "did you mean 'node0/nic0->network'" check $x --set "${half/->/-}"
+expect 2 "[E0405]" run $x --set 'machine.events=[{link: foo/bar, capacity: 50%}]'
+expect 0 "[W0405]" run $x --quiet --set "$half" --set machine.network.fidelity=alpha_beta
+expect 0 "node0/nic0->network                 25 GB/s, 50 % of 50 GB/s" topo $y --set "$half"
+expect 0 "limit 25 GB/s" topo $y --set "$half" --route 0,8
+expect 0 "node1/nic7->network                 50 GB/s" topo $y --links
+expect 0 '"left": 0.5' topo $y --set "$half" --json
+expect 2 "[E0405]" topo $y --set "${half/node0/node1}" --nodes 1
+
 # What fails is said, in the form that was asked for.
-x=scenarios/gpt2-8xa100.yaml
 expect 1 "FAIL step_time < 1ms (asked for): it is" run $x --quiet --set 'checks=[step_time < 1ms]'
 expect 1 "FAIL peak_memory > 70GiB (asked for): it is" run $x --set 'checks=[peak_memory > 70GiB]'
 expect 0 '"meaning": "the tensor-parallel degree does not divide the attention heads"' explain E0312 --json

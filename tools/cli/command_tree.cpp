@@ -96,6 +96,7 @@ CommandSpec topo_command() {
           true},
          {"--nodes", "N", "number of nodes (default: the scenario's, else 2)", false},
          {"--route", "A,B", "every link on the way from rank A to rank B", false},
+         {"--links", "", "every link by the name that machine.events uses", false},
          {"--dot", "", "print the graph for Graphviz", false},
          kJson},
         {{"memwall topo selene-a100 --nodes 16", "tiers of 16 nodes"},

@@ -5,6 +5,7 @@
 #include "sim/core/quantity.h"
 #include "sim/io/topo_text.h"
 #include "sim/network/fabric.h"
+#include "sim/network/link_events.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/legality.h"
 #include "sim/spec/read.h"
@@ -74,6 +75,9 @@ bool can_be_built(Session& session, const Described& described) {
     plan.jobs.emplace_back().nodes = described.machine.nodes;
     Diagnostics diagnostics;
     check_placement(plan, described.composed, diagnostics);
+    if (!diagnostics.has_errors()) {
+        check_link_events(plan.machine, described.composed, diagnostics);
+    }
     session.complain(diagnostics);
     return !diagnostics.has_errors();
 }
@@ -124,7 +128,7 @@ int command_topo(Session& session) {
         print(to_dot(fabric, machine.nodes));
         return kDone;
     }
-    std::optional<TopoRoute> route;
+    TopoView view;
     if (arguments.has("--route")) {
         DeviceId from;
         DeviceId to;
@@ -133,11 +137,13 @@ int command_topo(Session& session) {
                 fmt::format("--route {}: not two different ranks", arguments.value("--route")),
                 fmt::format("write it as 0,9; ranks are 0 to {}", fabric.devices() - 1));
         }
-        route = describe_route(fabric, from, to);
+        view.route = describe_route(fabric, from, to);
     }
-    const TopoReport report = describe(fabric);
-    print(arguments.has("--json") ? topo_json(report, route)
-                                  : topo_text(report, route, session.out()));
+    view.report = describe(fabric);
+    if (arguments.has("--links")) {
+        view.links = describe_links(fabric);
+    }
+    print(arguments.has("--json") ? topo_json(view) : topo_text(view, session.out()));
     return kDone;
 }
 
