@@ -6,6 +6,7 @@
 // without rotary they stay views of it.
 #include "sim/core/check.h"
 #include "sim/model/blocks.h"
+#include "sim/model/parameters.h"
 
 namespace memwall {
 namespace {
@@ -75,7 +76,7 @@ NormSpec head_norm(const Model& m, const char* name, std::int64_t heads) {
 std::vector<Linear> projections(const BlockContext& c) {
     const Model& m = c.model;
     const Widths w = widths(m);
-    const bool bias = m.linear_bias || m.qkv_bias;
+    const bool bias = qkv_has_bias(m);
     const auto linear = [&](const char* name, std::int64_t out) {
         return Linear{
             .name = name, .in = m.hidden, .out = out, .out_split = Split::Tp, .bias = bias};
@@ -178,7 +179,7 @@ AttentionTensors attention_forward(LayerBuilder& b, const BlockContext& c, Tenso
                           .in = core_shape(m).heads * core_shape(m).dim_v,
                           .out = m.hidden,
                           .in_split = Split::Tp,
-                          .bias = m.linear_bias},
+                          .bias = projection_has_bias(m)},
                          t.core.context);
     return t;
 }

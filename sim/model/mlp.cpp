@@ -3,6 +3,7 @@
 // Bytes per 16-bit output element: GELU 4 forward, 6 backward; SwiGLU fused 6 and 10; eager silu 4 and multiply 6 forward,
 // multiply 6 + 6 and silu 6 backward (and it keeps silu(gate) beside its inputs).
 #include "sim/model/blocks.h"
+#include "sim/model/parameters.h"
 
 namespace memwall {
 namespace {
@@ -34,7 +35,7 @@ struct Activation {
 };
 
 Linear fc(const BlockContext& c, const MlpSpec& s, const std::string& name) {
-    Linear l{.name = s.prefix + name, .module = TraceModule::Mlp, .bias = c.model.linear_bias};
+    Linear l{.name = s.prefix + name, .module = TraceModule::Mlp, .bias = mlp_has_bias(c.model)};
     if (s.split == Split::Sequence) {
         l.rows = s.rows / s.experts;
         l.rows_split = Split::Sequence;

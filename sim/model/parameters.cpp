@@ -35,7 +35,7 @@ void add_norm(std::vector<ParameterTensor>& list,
 void add_plain_projections(std::vector<ParameterTensor>& list, const Model& m, bool fused) {
     const std::int64_t q = m.heads * m.head_dim;
     const std::int64_t kv = m.kv_heads * m.head_dim;
-    const bool bias = m.linear_bias || m.qkv_bias;
+    const bool bias = qkv_has_bias(m);
     if (fused) {
         add_matrix(list, {.name = "qkv", .rows = q + 2 * kv, .columns = m.hidden, .bias = bias});
     } else {
@@ -51,7 +51,7 @@ void add_plain_projections(std::vector<ParameterTensor>& list, const Model& m, b
                {.name = "proj",
                 .rows = m.hidden,
                 .columns = q,
-                .bias = m.linear_bias,
+                .bias = projection_has_bias(m),
                 .bias_split = Split::None});
 }
 
@@ -89,22 +89,18 @@ void add_mlp(std::vector<ParameterTensor>& list,
     const std::string gate = prefix + "gate";
     const std::string up = prefix + "up";
     const std::string fc2 = prefix + "fc2";
+    const bool bias = mlp_has_bias(m);
     if (m.gated && !fused) {
-        add_matrix(list, {.name = gate, .rows = width, .columns = m.hidden, .bias = m.linear_bias});
-        add_matrix(list, {.name = up, .rows = width, .columns = m.hidden, .bias = m.linear_bias});
+        add_matrix(list, {.name = gate, .rows = width, .columns = m.hidden, .bias = bias});
+        add_matrix(list, {.name = up, .rows = width, .columns = m.hidden, .bias = bias});
     } else {
-        add_matrix(list,
-                   {.name = fc1,
-                    .rows = (m.gated ? 2 : 1) * width,
-                    .columns = m.hidden,
-                    .bias = m.linear_bias});
+        add_matrix(
+            list,
+            {.name = fc1, .rows = (m.gated ? 2 : 1) * width, .columns = m.hidden, .bias = bias});
     }
-    add_matrix(list,
-               {.name = fc2,
-                .rows = m.hidden,
-                .columns = width,
-                .bias = m.linear_bias,
-                .bias_split = Split::None});
+    add_matrix(
+        list,
+        {.name = fc2, .rows = m.hidden, .columns = width, .bias = bias, .bias_split = Split::None});
 }
 
 std::int64_t active_count(const ParameterTensor& p, const Moe& moe) {
@@ -219,6 +215,18 @@ std::vector<ParameterTensor> head_parameters(const Model& model, std::int64_t vo
                     .matmul = true,
                     .tied = model.tied_embeddings});
     return list;
+}
+
+bool qkv_has_bias(const Model& model) {
+    return model.linear_bias || model.attention_bias || model.qkv_bias;
+}
+
+bool projection_has_bias(const Model& model) {
+    return model.linear_bias || model.attention_bias;
+}
+
+bool mlp_has_bias(const Model& model) {
+    return model.linear_bias || model.mlp_bias;
 }
 
 bool layer_has_experts(const Model& model, std::int64_t layer) {

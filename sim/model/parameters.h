@@ -21,6 +21,11 @@ namespace memwall {
 [[nodiscard]] std::vector<ParameterTensor> head_parameters(const Model& model,
                                                            std::int64_t vocabulary);
 
+// Which matrices of a layer add a bias.
+[[nodiscard]] bool qkv_has_bias(const Model& model);
+[[nodiscard]] bool projection_has_bias(const Model& model);  // of attention's output
+[[nodiscard]] bool mlp_has_bias(const Model& model);
+
 [[nodiscard]] bool layer_has_experts(const Model& model, std::int64_t layer);
 
 // Multi-token prediction modules are not counted (their parameters are usually published apart).

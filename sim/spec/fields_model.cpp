@@ -47,6 +47,8 @@ void describe(Fields& f, Model& v) {
     f.leaf("tied_embeddings", v.tied_embeddings);
     f.leaf("linear_bias", v.linear_bias);
     f.leaf("qkv_bias", v.qkv_bias);
+    f.leaf("attention_bias", v.attention_bias);
+    f.leaf("mlp_bias", v.mlp_bias);
     f.leaf("qk_norm", v.qk_norm);
     f.leaf("norm", v.norm);
     f.leaf("position", v.position);

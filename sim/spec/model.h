@@ -50,9 +50,11 @@ struct Model {
     std::int64_t positions = 0;  // rows of a learned position table; 0 = none
     bool gated = false;          // SwiGLU: three matrices
     bool tied_embeddings = false;
-    bool linear_bias = false;
-    bool qkv_bias = false;  // Qwen2: bias on q, k, v only
-    bool qk_norm = false;   // Qwen3: RMSNorm on each head's q and k
+    bool linear_bias = false;     // on every matrix of a layer
+    bool qkv_bias = false;        // Qwen2: bias on q, k, v only
+    bool attention_bias = false;  // Llama's attention_bias: q, k, v and the output projection
+    bool mlp_bias = false;        // Llama's mlp_bias
+    bool qk_norm = false;         // Qwen3: RMSNorm on each head's q and k
     NormKind norm = NormKind::LayerNorm;
     PositionKind position = PositionKind::Learned;
     std::int64_t window = 0;
