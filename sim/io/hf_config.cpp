@@ -64,7 +64,7 @@ Value head_dim(const Config& c, const Value& hidden, const Value& heads) {
     if (const std::optional<Value> given = c.integer({"head_dim"})) {
         return *given;
     }
-    if (hidden.number % heads.number != 0) {
+    if (hidden.known && heads.known && hidden.number % heads.number != 0) {
         c.error({"num_attention_heads", "n_head"},
                 "E0502",
                 fmt::format("{} heads do not divide hidden_size {}, and head_dim is not given",
@@ -210,6 +210,9 @@ void latent_attention(const Config& c, ModelDocument& m, const Value& heads) {
     mla.number("nope_dim", nope);
     mla.number("rope_dim", rope);
     mla.number("v_dim", c.required({"v_head_dim"}));
+    if (c.flag({"attention_bias"}, false)) {
+        c.warn({"attention_bias"}, "W0521", "the biases of latent attention are left out");
+    }
     m.number("kv_heads", heads);
     m.number("head_dim", {nope.number + rope.number, nope.place});
     m.add("mla", mla.take());
@@ -241,13 +244,9 @@ void plain_attention(const Config& c, ModelDocument& m, const Value& hidden, con
     m.number("kv_heads", {kv.number, kv.place == c.place() ? heads.place : kv.place});
     m.number("head_dim", head_dim(c, hidden, heads));
     const QwenKind qwen = qwen_kind(c);
-    const bool attention_bias = c.flag({"attention_bias"}, false);
-    if (attention_bias && c.flag({"mlp_bias"}, false)) {
-        m.flag("linear_bias", true);
-    } else if (attention_bias) {
-        c.warn({"attention_bias"}, "W0521", "the bias of the output projection is left out");
-    }
-    if (qwen.biases || attention_bias) {
+    if (c.flag({"attention_bias"}, false)) {
+        m.flag("attention_bias", true);
+    } else if (qwen.biases) {
         m.flag("qkv_bias", true);
     }
     if (qwen.norms) {
@@ -264,6 +263,9 @@ void llama_family(const Config& c, ModelDocument& m) {
     sizes(c, m, hidden, heads);
     m.number("ffn", c.required({"intermediate_size"}));
     m.flag("gated", true);
+    if (c.flag({"mlp_bias"}, false)) {
+        m.flag("mlp_bias", true);
+    }
     tied(c, m, false);
     m.word("norm", "rms_norm");
     m.word("position", "rotary");
@@ -323,7 +325,7 @@ void opt_family(const Config& c, ModelDocument& m) {
     const Value hidden = c.required({"hidden_size"});
     const Value heads = c.required({"num_attention_heads"});
     const std::optional<Value> embedded = c.integer({"word_embed_proj_dim"});
-    if (embedded && embedded->number != hidden.number) {
+    if (embedded && hidden.known && embedded->number != hidden.number) {
         c.error({"word_embed_proj_dim"},
                 "E0520",
                 fmt::format("word_embed_proj_dim {} differs from hidden_size {}: projected "
@@ -341,6 +343,44 @@ void opt_family(const Config& c, ModelDocument& m) {
     layer_norm_decoder(m);
     m.word("position", "learned");
     share(c, m, "dropout", "0.1");
+}
+
+// Activations of transformers 4.5x (activations.py, ACT2FN). All are one elementwise kernel: none changes a size.
+constexpr std::array<std::string_view, 22> kActivations = {
+    "silu",       "swish",       "gelu",    "gelu_new",      "gelu_pytorch_tanh",
+    "gelu_fast",  "gelu_python", "gelu_10", "gelu_accurate", "gelu_python_tanh",
+    "quick_gelu", "relu",        "relu2",   "relu6",         "leaky_relu",
+    "laplace",    "linear",      "mish",    "sigmoid",       "tanh",
+    "prelu",      "xielu"};
+
+void activation(const Config& c) {
+    for (const char* key : {"hidden_act", "activation_function", "hidden_activation"}) {
+        const std::string name = c.text(key);
+        if (name.empty() ||
+            std::find(kActivations.begin(), kActivations.end(), name) != kActivations.end()) {
+            continue;
+        }
+        const std::string_view near = nearest(name, {kActivations.begin(), kActivations.end()});
+        c.error({key},
+                "E0205",
+                fmt::format("{} '{}' is not a known activation", key, name),
+                near.empty() ? "known: silu, gelu, gelu_new, relu and the others of transformers"
+                             : fmt::format("did you mean '{}'?", near));
+    }
+}
+
+// Weights stored for inference. A training step has its own precision.
+void quantization(const Config& c) {
+    const DocNode* quantization = c.find({"quantization_config"});
+    if (quantization == nullptr) {
+        return;
+    }
+    const DocNode* method = quantization->find("quant_method");
+    c.warn({"quantization_config"},
+           "W0521",
+           fmt::format(
+               "quantization_config{} is left out: weights are held as training.precision says",
+               method != nullptr ? fmt::format(" ({})", method->scalar) : ""));
 }
 
 using Family = void (*)(const Config&, ModelDocument&);
@@ -435,6 +475,8 @@ std::optional<DocNode> model_document_from_hf(const DocNode& config, Diagnostics
     m.text("name", model_name(c));
     m.text("about", "read from a Hugging Face config.json");
     family(c, m);
+    activation(c);
+    quantization(Config(config, diagnostics));
     if (diagnostics.errors() != errors_before) {
         return std::nullopt;
     }

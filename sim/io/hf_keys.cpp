@@ -50,7 +50,7 @@ Value Config::required(const Names& keys) const {
         diagnostics_.error("E0202", place(), fmt::format("'{}' is missing", keys.front())).hint =
             "this architecture has no usable default for it";
     }
-    return integer(keys).value_or(Value{1, place()});
+    return integer(keys).value_or(Value{1, place(), false});
 }
 
 Value Config::integer_or(const Names& keys, std::int64_t fallback, std::int64_t least) const {
@@ -81,10 +81,13 @@ void Config::warn(const Names& keys, std::string code, std::string message) cons
         std::move(code), node != nullptr ? node->place : place(), std::move(message));
 }
 
-void Config::error(const Names& keys, std::string code, std::string message) const {
+void Config::error(const Names& keys,
+                   std::string code,
+                   std::string message,
+                   std::string hint) const {
     const DocNode* node = find(keys);
-    diagnostics_.error(
-        std::move(code), node != nullptr ? node->place : place(), std::move(message));
+    diagnostics_.error(std::move(code), node != nullptr ? node->place : place(), std::move(message))
+        .hint = std::move(hint);
 }
 
 ModelDocument::ModelDocument(const Place& place) {

@@ -15,6 +15,7 @@ namespace memwall::hf {
 struct Value {
     std::int64_t number = 0;
     Place place;
+    bool known = true;  // false: a stand-in after an error, of which nothing follows
 };
 
 // Spellings of one key, the usual one first.
@@ -35,7 +36,7 @@ class Config {
 
     // nullopt: missing, or wrong and reported.
     [[nodiscard]] std::optional<Value> integer(const Names& keys, std::int64_t least = 1) const;
-    // 1 after an error.
+    // 1, not known, after an error.
     [[nodiscard]] Value required(const Names& keys) const;
     [[nodiscard]] Value integer_or(const Names& keys,
                                    std::int64_t fallback,
@@ -45,7 +46,10 @@ class Config {
     [[nodiscard]] std::string text(std::string_view key) const;
 
     void warn(const Names& keys, std::string code, std::string message) const;
-    void error(const Names& keys, std::string code, std::string message) const;
+    void error(const Names& keys,
+               std::string code,
+               std::string message,
+               std::string hint = {}) const;
 
   private:
     const DocNode& map_;

@@ -288,7 +288,64 @@ TEST_CASE("an unknown type that looks like Llama is read with a warning, another
 
 TEST_CASE("features that are left out are named") {
     CHECK(warnings(with(kDeepseek, {{"num_nextn_predict_layers", "1"}})) == 1);
-    CHECK(warnings(with(kLlama, {{"attention_bias", "true"}})) == 1);
+    CHECK(warnings(with(kDeepseek, {{"attention_bias", "true"}})) == 1);
+    CHECK(warnings(with(kLlama, {{"attention_bias", "true"}, {"mlp_bias", "true"}})) == 0);
+    // 4 bits of inference say nothing about training.
+    Diagnostics d;
+    REQUIRE(read(
+        text_of(with(kLlama, {{"quantization_config", R"({"quant_method": "gptq", "bits": 4})"}})),
+        d));
+    REQUIRE(d.sorted().size() == 1);
+    CHECK(d.sorted()[0].code == "W0521");
+    CHECK(d.sorted()[0].text.find("quantization_config (gptq) is left out") == 0);
+}
+
+// Llama-3 8B: 32 layers of 4096 wide, kv 8 x 128, ffn 14336.
+TEST_CASE("Llama's biases are counted, each where its flag says") {
+    constexpr std::int64_t kPlain = 8'030'261'248;
+    constexpr std::int64_t kAttention = 32 * (4096 + 2 * 1024 + 4096);  // q, k, v, o
+    constexpr std::int64_t kMlp = 32 * (2 * 14336 + 4096);              // gate, up, down
+    const auto count = [](const char* attention, const char* mlp) {
+        return parameter_count(
+            good(with(kLlama, {{"attention_bias", attention}, {"mlp_bias", mlp}})));
+    };
+    CHECK(count("false", "false") == kPlain);
+    CHECK(count("true", "false") == kPlain + kAttention);
+    CHECK(count("false", "true") == kPlain + kMlp);
+    CHECK(count("true", "true") == kPlain + kAttention + kMlp);
+    CHECK(bad(text_of(with(kLlama, {{"mlp_bias", "1"}}))).code == "E0204");
+}
+
+TEST_CASE("an activation that nobody knows is refused, others change no size") {
+    const Diagnostic d = bad(text_of(with(kLlama, {{"hidden_act", "\"swoosh\""}})));
+    CHECK(d.code == "E0205");
+    CHECK(d.hint == "did you mean 'swish'?");
+    CHECK(d.place.line == 3);
+    CHECK(bad(text_of(with(kLlama, {{"hidden_activation", "\"xyz\""}}))).code == "E0205");
+    CHECK(parameter_count(good(with(kLlama, {{"hidden_act", "\"gelu_pytorch_tanh\""}}))) ==
+          8'030'261'248);
+}
+
+TEST_CASE("of a size that is wrong or missing nothing is concluded") {
+    const auto errors = [](const Json& json) {
+        Diagnostics d;
+        CHECK_FALSE(read(text_of(json), d));
+        return d.errors();
+    };
+    CHECK(errors(with(kLlama, {{"hidden_size", ""}})) == 1);
+    CHECK(errors(with(kLlama, {{"hidden_size", "\"4096\""}})) == 1);
+    CHECK(errors(with(kLlama, {{"hidden_size", "0"}})) == 1);
+    CHECK(errors(with(kLlama, {{"num_attention_heads", ""}})) == 1);
+    const Json opt = {{"model_type", "\"opt\""},
+                      {"ffn_dim", "3072"},
+                      {"max_position_embeddings", "2048"},
+                      {"num_attention_heads", "12"},
+                      {"num_hidden_layers", "12"},
+                      {"vocab_size", "50272"},
+                      {"word_embed_proj_dim", "768"},
+                      {"hidden_size", "x"},
+                      {"tie_word_embeddings", "true"}};
+    CHECK(errors(opt) == 1);
 }
 
 TEST_CASE("missing sizes are errors that name the key") {
