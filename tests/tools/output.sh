@@ -71,6 +71,20 @@ expect 0 "node1/nic7->network                 50 GB/s" topo $y --links
 expect 0 '"left": 0.5' topo $y --set "$half" --json
 expect 2 "[E0405]" topo $y --set "${half/node0/node1}" --nodes 1
 
+# A scenario that asks for a trace gets it, in its own folder; --trace-out goes before it.
+mkdir "$work/study"
+sed '$a run: {trace: {file: ./t.json, ranks: [1, 4..5]}}' $x > "$work/study/traced.yaml"
+expect 0 "study/t.json: " run "$work/study/traced.yaml" --quiet
+check "the trace lies beside the scenario" [ -s "$work/study/t.json" ]
+check "its ranks are those of the scenario" [ "$(grep -o '"name":"rank [0-9]*' "$work/study/t.json" | grep -o '[0-9]*$' | xargs)" = "1 4 5" ]
+rm "$work/study/t.json"
+expect 0 "other.json: " run "$work/study/traced.yaml" --quiet --trace-out "$work/other.json" --trace-ranks 7
+check "the scenario's file is not written then" [ ! -e "$work/study/t.json" ]
+check "nor are its ranks" [ "$(grep -o '"name":"rank [0-9]*' "$work/other.json")" = '"name":"rank 7' ]
+expect 0 "of 1 ranks" run "$work/study/traced.yaml" --quiet --trace-ranks 2,2
+expect 2 "cannot write" run "$work/study/traced.yaml" --quiet --set run.trace.file=/no/such/folder/t.json
+expect 2 "names no file" run $x --trace-out ""
+
 # What fails is said, in the form that was asked for.
 expect 1 "FAIL step_time < 1ms (asked for): it is" run $x --quiet --set 'checks=[step_time < 1ms]'
 expect 1 "FAIL peak_memory > 70GiB (asked for): it is" run $x --set 'checks=[peak_memory > 70GiB]'
