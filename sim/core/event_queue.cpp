@@ -10,9 +10,13 @@ namespace memwall {
 
 namespace {
 
-// A bucket with more events than this is dealt into finer ones, if their instants differ. Found by benchmark: 32 to 128
-// make no difference, below that rungs cost more than sorting.
-constexpr std::size_t kCrowded = kFewEvents;
+// The events of a bucket, where they are dense. Of few pending events few, so that hardly any is pushed below the end of
+// the bottom; of many pending events more, so that there are few buckets and the ends to which is pushed stay cached.
+constexpr std::size_t kOccupancyLeast = 16;
+constexpr std::size_t kOccupancyMost = 128;
+constexpr std::size_t kPerOccupancy = 64;
+// A bucket with so many times more is dealt into finer ones, if their instants differ.
+constexpr std::size_t kCrowded = 8;
 // Insertion into the bottom looks at so many events from its end before it gives up and uses the heap.
 constexpr std::size_t kReach = 32;
 constexpr std::size_t kNearLimit = 256;
@@ -54,6 +58,7 @@ void EventQueue::reserve(std::size_t events) {
     bottom_.reserve(events);
     near_.reserve(events);
     far_.reserve(events);
+    scratch_.reserve(events);
     pool_.reserve(events);
     rungs_[0].heads.reserve(2 * events);
 }
@@ -76,10 +81,23 @@ void EventQueue::push_near(const Event& event) {
     }
 }
 
-// A rung for events of which none is beyond `last`. The width is such that a bucket has some eight events where they are
-// dense; the regular buckets cover four times the span of nine tenths of them, the last bucket takes what is far off.
+// The least of the bottom and of the heap beside it, which is not empty.
+Event EventQueue::pop_near() {
+    --size_;
+    if (!bottom_.empty() && bottom_.back() < near_.front()) {
+        const Event event = bottom_.back();
+        bottom_.pop_back();
+        return event;
+    }
+    std::pop_heap(near_.begin(), near_.end(), std::greater<>());
+    const Event event = near_.back();
+    near_.pop_back();
+    return event;
+}
+
+// A rung for events of which none is beyond `last`. The width is such that a bucket has its occupancy where they are dense;
+// the regular buckets cover four times the span of nine tenths of them, the last bucket takes what is far off.
 void EventQueue::open_rung(const std::vector<Event>& events, Key last) {
-    constexpr std::uint64_t kOccupancy = 8;
     constexpr std::size_t kFewest = 16;
     // Room for what is pushed while the rung lasts, so that events are not dealt again and again.
     constexpr Key kAhead = 4;
@@ -98,12 +116,14 @@ void EventQueue::open_rung(const std::vector<Event>& events, Key last) {
     const std::size_t to = from + (m - 1 - from) / 4;
     const double events_between =
         static_cast<double>(n) * static_cast<double>(to - from + 1) / static_cast<double>(m);
-    const double width = static_cast<double>(kOccupancy) *
+    const std::size_t occupancy = std::clamp(n / kPerOccupancy, kOccupancyLeast, kOccupancyMost);
+    const double width = static_cast<double>(occupancy) *
                          static_cast<double>(samples.keys[to] - first) / events_between;
 
     Rung& rung = rungs_[depth_++];
     rung.begin = first;
     rung.last = last;
+    rung.crowded = kCrowded * occupancy;
     rung.shift =
         width < 2
             ? 0
@@ -134,7 +154,7 @@ void EventQueue::prepare() {
             continue;
         }
         take_bucket(rung);
-        if (bottom_.size() > kCrowded && split(bottom_)) {
+        if (bottom_.size() > rung.crowded && split(bottom_)) {
             continue;
         }
         sort_descending(bottom_, scratch_);
@@ -194,7 +214,7 @@ void EventQueue::add_chunk(Bucket& bucket) {
 void EventQueue::deal_far() {
     open_ = true;
     near_limit_ = kNearLimit;
-    if (far_.size() > kCrowded) {
+    if (far_.size() > kFewEvents) {
         open_rung(far_, 0);
         Rung& rung = rungs_[0];
         const Key span = Key{rung.buckets} << rung.shift;

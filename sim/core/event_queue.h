@@ -78,6 +78,7 @@ class EventQueue {
         Key last = 0;
         unsigned shift = 0;
         std::size_t buckets = 0;
+        std::size_t crowded = 0;  // a bucket with more events is dealt again
         std::size_t current = 0;
     };
 
@@ -85,6 +86,7 @@ class EventQueue {
     void prefetch(std::uint32_t chunk) const;
     void add_chunk(Bucket& bucket);
     void push_near(const Event& event);
+    Event pop_near();
     void open_rung(const std::vector<Event>& events, Key last);
     void prepare();
     void deal_far();
@@ -145,14 +147,15 @@ inline const Event& EventQueue::top() {
 }
 
 inline Event EventQueue::pop() {
-    const Event event = top();
-    --size_;
-    if (near_.empty() || (!bottom_.empty() && bottom_.back() < near_.front())) {
-        bottom_.pop_back();
-    } else {
-        std::pop_heap(near_.begin(), near_.end(), std::greater<>());
-        near_.pop_back();
+    if (!near_.empty()) {
+        return pop_near();
     }
+    if (bottom_.empty()) {
+        prepare();
+    }
+    --size_;
+    const Event event = bottom_.back();
+    bottom_.pop_back();
     return event;
 }
 

@@ -140,6 +140,9 @@ TEST_CASE("every stream of events is popped in the order of a multiset") {
                 play(stream, shape, seed);
             }
         }
+        // Many enough for the widest buckets and for several digits of a burst.
+        play(stream, Shape{20000, 100}, 4);
+        play(stream, Shape{20000, 1'000'000'000}, 5);
     }
 }
 
@@ -170,6 +173,36 @@ TEST_CASE("the order of pushes at one instant does not show in the order of pops
         REQUIRE(forwards.pop() == backwards.pop());
     }
     CHECK(backwards.empty());
+}
+
+TEST_CASE("a burst is in order whichever bits of its content vary") {
+    constexpr std::array<std::uint32_t, 5> kMasks{0, 1, 0x3FFF, 0xFF00FF00U, 0xFFFFFFFFU};
+    Random random(6);
+    for (const std::size_t size : {40U, 60U, 70U, 3000U}) {
+        for (const std::uint32_t kinds : kMasks) {
+            for (const std::uint32_t subjects : kMasks) {
+                CAPTURE(size);
+                CAPTURE(kinds);
+                CAPTURE(subjects);
+                std::multiset<Event> expected;
+                EventQueue queue;
+                for (std::size_t i = 0; i < size; ++i) {
+                    // A few events around the burst.
+                    const std::uint64_t offset = random.below(20) == 0 ? random.below(20) : 10;
+                    const Event event =
+                        at(static_cast<std::int64_t>(offset),
+                           0x01000000U | (static_cast<std::uint32_t>(random.bits()) & kinds),
+                           static_cast<std::uint32_t>(random.bits()) & subjects,
+                           random.below(size));
+                    queue.push(event);
+                    expected.insert(event);
+                }
+                for (const Event& event : expected) {
+                    REQUIRE(queue.pop() == event);
+                }
+            }
+        }
+    }
 }
 
 TEST_CASE("an event equal in everything is kept as often as it is pushed") {
