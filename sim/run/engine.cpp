@@ -30,8 +30,9 @@ Played Engine::run() {
         }
         // Step 3. Share: rates of the transfers that an arrival or departure touched; pieces whose GPU's residency changed.
         share();
-        // Step 4. Advance. Nothing pending but programs unfinished = deadlock.
-        if (ranks_left_.back() == 0 || queue_.empty()) {
+        // Step 4. Advance. Nothing pending but programs unfinished = deadlock. Only the first job counts: others repeat
+        //         their steps for ever.
+        if (ranks_left_.back() == 0 || first_job_pending_ == 0) {
             break;
         }
         now_ = queue_.top().time.time_since_epoch().count();
@@ -64,6 +65,7 @@ void Engine::retire() {
 }
 
 void Engine::apply(const Event& event) {
+    first_job_pending_ -= event.sequence == 0 ? 1 : 0;
     const std::uint32_t r = event.subject / 16;
     const std::uint32_t s = event.subject % 16;
     switch (static_cast<Kind>(event.kind)) {
@@ -104,7 +106,7 @@ void Engine::share() {
         for (const FlowId flow : network_.settle(Time(Duration(now_)))) {
             const std::uint32_t a = activity_of_flow_[flow.index];
             activities_[a].end = network_.completion(flow).time_since_epoch().count();
-            schedule(activities_[a].end, Kind::End, a);
+            schedule(activities_[a].end, Kind::End, a, rank_of(activities_[a]));
         }
     }
     for (std::size_t i = 0; i < dirty_.size(); ++i) {

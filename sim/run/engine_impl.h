@@ -29,8 +29,26 @@ class Engine {
     void apply(const Event& event);
     void issue();
     void share();
-    void schedule(Ps time, Kind kind, std::uint32_t subject) {
-        queue_.push({Time(Duration(time)), static_cast<std::uint32_t>(kind), subject, 0});
+    // of: a rank whose job it is about.
+    void schedule(Ps time, Kind kind, std::uint32_t subject, std::uint32_t of) {
+        const bool first_job = ranks_[of].job == 0;
+        first_job_pending_ += first_job ? 1 : 0;
+        queue_.push({Time(Duration(time)),
+                     static_cast<std::uint32_t>(kind),
+                     subject,
+                     first_job ? std::uint64_t{0} : std::uint64_t{1}});
+    }
+    [[nodiscard]] std::uint32_t rank_of(const Activity& activity) const {
+        switch (activity.kind) {
+        case Activity::Kind::Message:
+            return activity.ranks[0];
+        case Activity::Kind::StepMessage:
+            return rank_of(activities_[activity.collective]);
+        case Activity::Kind::Collective:
+        case Activity::Kind::Free:
+            break;
+        }
+        return bound_.members[bound_.groups[activity.group].members_begin];
     }
     static std::uint32_t subject_of(std::uint32_t rank, std::uint32_t stream) {
         return rank * 16 + stream;
@@ -198,6 +216,7 @@ class Engine {
     const Code& code_;
     std::uint32_t steps_ = 0;
     EventQueue queue_;
+    std::uint64_t first_job_pending_ = 0;  // events of queue_ that are about the first job
     FluidNetwork network_;
     std::vector<std::uint32_t> activity_of_flow_;
     bool network_changed_ = false;

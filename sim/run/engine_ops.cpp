@@ -47,7 +47,7 @@ void Engine::advance(std::uint32_t r, Stream s) {
             if (ready > now_) {
                 if (stream.wake_at != ready) {
                     stream.wake_at = ready;
-                    schedule(ready, Kind::Wake, subject_of(r, static_cast<std::uint32_t>(s)));
+                    schedule(ready, Kind::Wake, subject_of(r, static_cast<std::uint32_t>(s)), r);
                 }
                 return;
             }
@@ -284,7 +284,7 @@ void Engine::step_over(std::uint32_t r, Stream s, std::uint32_t step, Ps end, bo
     }
     stream.finish_at = end;
     stream.finish_step = step;
-    schedule(end, Kind::Finish, subject_of(r, static_cast<std::uint32_t>(s)));
+    schedule(end, Kind::Finish, subject_of(r, static_cast<std::uint32_t>(s)), r);
 }
 
 OpenNode& Engine::open_node(RankState& rank, std::uint32_t node, std::uint32_t step) {
@@ -339,7 +339,7 @@ bool Engine::try_drain(std::uint32_t r) {
     if (end > now_) {
         if (rank.host_wake_at != end) {
             rank.host_wake_at = end;
-            schedule(end, Kind::Wake, subject_of(r, kStreams));
+            schedule(end, Kind::Wake, subject_of(r, kStreams), r);
         }
         return false;
     }
@@ -386,9 +386,9 @@ void Engine::start_activity(std::uint32_t a) {
         start_step(a);
     } else if (transfer.isolated) {
         activity.end = now_ + transfer.delay + transfer.flow;
-        schedule(activity.end, Kind::End, a);
+        schedule(activity.end, Kind::End, a, rank_of(activity));
     } else if (transfer.delay > 0) {
-        schedule(now_ + transfer.delay, Kind::Flow, a);
+        schedule(now_ + transfer.delay, Kind::Flow, a, rank_of(activity));
     } else {
         start_flow(a);
     }
@@ -409,9 +409,9 @@ void Engine::start_step(std::uint32_t a) {
         activity.flowing = false;
         if (message.bytes == 0) {
             activity.end = now_ + message.latency;
-            schedule(activity.end, Kind::End, part);
+            schedule(activity.end, Kind::End, part, rank_of(activity));
         } else if (message.latency > 0) {
-            schedule(now_ + message.latency, Kind::Flow, part);
+            schedule(now_ + message.latency, Kind::Flow, part, rank_of(activity));
         } else {
             start_flow(part);
         }

@@ -1,0 +1,98 @@
+// Several jobs on one machine: the first is measured, the others repeat their steps until it has ended.
+#include <cstdint>
+
+#include <doctest/doctest.h>
+
+#include "sim/run/simulate.h"
+
+using namespace memwall;
+
+namespace {
+
+// Nodes of two GPUs at 100 GB/s.
+Machine machine_of(int nodes) {
+    Machine m;
+    m.nodes = nodes;
+    m.law = CollectiveLaw::Steps;
+    m.interference = false;
+    Node& node = m.cluster.node;
+    node.gpus = 2;
+    node.gpu.links = 10;
+    node.gpu.link_rate = Bandwidth(10e9);
+    node.gpu.pcie = Bandwidth(30e9);
+    node.gpu.nccl.channels = 4;
+    node.nics = 2;
+    node.nic_rate = Bandwidth(10e9);
+    m.cluster.nodes_max = nodes;
+    m.cluster.fabric.kind = FabricKind::SingleSwitch;
+    return m;
+}
+
+void add(ProgramSet& set, std::size_t stage, OpKind kind, Stream stream, std::uint32_t work) {
+    Op op;
+    op.kind = kind;
+    op.stream = stream;
+    op.category = kind == OpKind::Exchange ? Category::PpComm : Category::DpComm;
+    op.work = work;
+    Item item;
+    item.kind = Item::Kind::Op;
+    item.index = static_cast<std::uint32_t>(set.ops.size());
+    set.ops.push_back(op);
+    set.programs[stage].items.push_back(item);
+}
+
+// Two stages, each of which sends only after it has received.
+ProgramSet both_receive_first() {
+    ProgramSet set;
+    set.labels = {"op"};
+    set.programs.resize(2);
+    for (const int stage : {0, 1}) {
+        const int peer = 1 - stage;
+        for (const bool send : {false, true}) {
+            set.exchanges.push_back({{{send, peer, 0, Bytes(8)}}});
+            add(set,
+                static_cast<std::size_t>(stage),
+                OpKind::Exchange,
+                Stream::Compute,
+                static_cast<std::uint32_t>(set.exchanges.size() - 1));
+        }
+    }
+    return set;
+}
+
+ProgramSet all_reduce() {
+    ProgramSet set;
+    set.labels = {"op"};
+    set.programs.resize(1);
+    set.collectives = {{CollectiveKind::AllReduce, GroupRole::Dp, Bytes(1'000'000)}};
+    add(set, 0, OpKind::Collective, Stream::Dp, 0);
+    return set;
+}
+
+}  // namespace
+
+TEST_CASE("a first job that cannot go on is told so, though another one repeats for ever") {
+    Plan plan;
+    plan.machine = machine_of(2);
+    plan.jobs.resize(2);
+    plan.jobs[0].nodes = 1;
+    plan.jobs[0].degrees.pp = 2;
+    plan.jobs[1].first_node = 1;
+    plan.jobs[1].nodes = 1;
+    plan.jobs[1].degrees.dp = 2;
+    const ProgramSet stuck = both_receive_first();
+    const ProgramSet endless = all_reduce();
+    for (const bool fold : {false, true}) {
+        for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Stepwise}) {
+            plan.run.fold = fold;
+            plan.machine.fidelity = fidelity;
+            SimulateOptions options;
+            options.programs = {&stuck, &endless};
+            const RunResult result = simulate(plan, options);
+            REQUIRE(result.refused.empty());
+            REQUIRE(result.deadlock.size() == 2);
+            CHECK(result.deadlock[0].waits_for == "rank 1 (stage 1) to send");
+            CHECK(result.deadlock[1].waits_for == "rank 0 (stage 0) to send");
+        }
+    }
+}
