@@ -56,14 +56,6 @@ StateBytes model_states(std::span<const RankParameters> units,
             .optimizer = bytes(optimized, precision.moment_bytes)};
 }
 
-Precision with_stack(const Precision& precision, const StackMemory& memory) {
-    Precision result = precision;
-    if (memory.fp32_gradients) {
-        result.gradient_bytes = std::max(result.gradient_bytes, 4.0);
-    }
-    return result;
-}
-
 double gathered_bytes_per_parameter(const Precision& precision) {
     const bool wide = precision.compute == Dtype::Fp32 || precision.compute == Dtype::Tf32;
     return std::min(precision.weight_bytes, wide ? 4.0 : 2.0);

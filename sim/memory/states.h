@@ -8,7 +8,6 @@
 #include <span>
 
 #include "sim/model/trace.h"
-#include "sim/spec/stack.h"
 #include "sim/spec/strategy.h"
 
 namespace memwall {
@@ -56,9 +55,6 @@ struct StateBytes {
 [[nodiscard]] constexpr bool shards_optimizer(ShardingKind kind) {
     return kind != ShardingKind::None;
 }
-
-// A stack that accumulates in fp32 (Megatron's main_grad) holds 4 bytes per gradient whatever the policy says.
-[[nodiscard]] Precision with_stack(const Precision& precision, const StackMemory& memory);
 
 // Bytes of one parameter in a matrix product, and thus in a gather: weights kept in fp32 are gathered in 16 bits.
 [[nodiscard]] double gathered_bytes_per_parameter(const Precision& precision);

@@ -59,15 +59,12 @@ using Items = std::vector<PlannedItem>;
 
 struct Lowering {
     Lowering(const Job& j, const WorkloadTrace& t, ProgramBuilder& p)
-        : job(j),
-          trace(t),
-          programs(p),
-          precision(with_stack(j.training.precision, j.stack.memory)) {}
+        : job(j), trace(t), programs(p), precision(j.training.precision) {}
 
     const Job& job;
     const WorkloadTrace& trace;
     ProgramBuilder& programs;
-    Precision precision;  // of the job on its stack
+    const Precision& precision;
     SegmentPolicy policy;
     std::vector<std::uint16_t> forward_entry;  // slots of p2p that a pass waits for
     std::vector<std::uint16_t> backward_entry;

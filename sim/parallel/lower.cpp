@@ -248,7 +248,7 @@ Item Lowerer::host_item(OpKind kind, Duration host, const char* label) {
 
 TraceShape trace_shape(const Job& job) {
     const bool accumulates = !shards_gradients(job.parallel.sharding.kind);
-    const Precision precision = with_stack(job.training.precision, job.stack.memory);
+    const Precision& precision = job.training.precision;
     return {.micro_batch = job.batch.micro,
             .sequence = job.sequence,
             .padded_vocabulary = job.padded_vocabulary,

@@ -65,28 +65,38 @@ void take_choices_of_stack(JobPart& part) {
         model.loss = known ? kernels.loss : LossImplementation::Unfused;
         part.derive("workload.model.loss", kFromStack);
     }
-    Training& training = part.job.training;
-    if (!part.given("training.precision") && part.job.stack.memory.fp32_gradients) {
-        training.precision = *find_precision("bf16_mixed_fp32_gradients");
-        for (const char* key : {"name",
-                                "compute",
-                                "weight_bytes",
-                                "gradient_bytes",
-                                "master_bytes",
-                                "moment_bytes"}) {
-            part.derive(fmt::format("training.precision.{}", key), kFromStack);
+}
+
+// The bytes of a gradient are `training.precision.gradient_bytes`, for memory and communication alike. A stack that
+// accumulates in fp32 (Megatron's main_grad) decides them where the scenario names neither a policy nor the bytes.
+void take_precision(JobPart& part) {
+    Precision& precision = part.job.training.precision;
+    const DocNode* given = part.document.at("training.precision");
+    const bool policy = given != nullptr && (given->kind == DocNode::Kind::Scalar ||
+                                             part.given("training.precision.name"));
+    const bool of_stack = part.job.stack.memory.fp32_gradients && !policy &&
+                          !part.given("training.precision.gradient_bytes");
+    if (of_stack) {
+        const Precision wide = *find_precision("bf16_mixed_fp32_gradients");
+        precision.name = wide.name;
+        precision.gradient_bytes = wide.gradient_bytes;
+        part.derive("training.precision.name", kFromStack);
+    }
+    for (const char* key :
+         {"compute", "weight_bytes", "gradient_bytes", "master_bytes", "moment_bytes"}) {
+        const std::string path = fmt::format("training.precision.{}", key);
+        if (!part.given(path) && (of_stack || given != nullptr)) {
+            part.derive(path, of_stack ? kFromStack : kFromDerived);
         }
     }
 }
 
-void take_policy_bytes(JobPart& part) {
-    for (const char* key :
-         {"compute", "weight_bytes", "gradient_bytes", "master_bytes", "moment_bytes"}) {
-        const std::string path = fmt::format("training.precision.{}", key);
-        if (!part.given(path) && part.given("training.precision")) {
-            part.derive(path, kFromDerived);
-        }
+// As wide as what it reduces. Narrower formats than 16 bits are not reduced in.
+Dtype reduce_dtype_of(const Precision& precision) {
+    if (precision.gradient_bytes >= 4) {
+        return Dtype::Fp32;
     }
+    return precision.compute == Dtype::Fp16 ? Dtype::Fp16 : Dtype::Bf16;
 }
 
 // What follows from another value of the same scenario when it is not given.
@@ -97,7 +107,7 @@ void take_dependent_defaults(JobPart& part) {
         part.derive("parallel.schedule", kFromDerived);
     }
     Precision& precision = job.training.precision;
-    take_policy_bytes(part);
+    take_precision(part);
     if (job.training.optimizer == OptimizerKind::Sgd &&
         !part.given("training.precision.moment_bytes")) {
         precision.moment_bytes =
@@ -107,8 +117,7 @@ void take_dependent_defaults(JobPart& part) {
         part.derive("training.precision.moment_bytes", kFromDerived);
     }
     if (!part.given("parallel.gradients.reduce_dtype")) {
-        job.parallel.gradients.reduce_dtype =
-            precision.gradient_bytes >= 4 ? Dtype::Fp32 : precision.compute;
+        job.parallel.gradients.reduce_dtype = reduce_dtype_of(precision);
         part.derive("parallel.gradients.reduce_dtype", kFromDerived);
     }
     if (job.training.recompute == RecomputeKind::Selective &&

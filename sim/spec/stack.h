@@ -66,8 +66,8 @@ struct StackMemory {
     Bytes context;     // CUDA context and driver, outside the allocator
     Bytes nccl_per_communicator;
     bool dummy_weight_gradients = false;  // TE keeps one dummy per distinct weight shape
-    bool fp32_gradients = false;          // main_grad in fp32
-    double reserved_over_dynamic = 0;     // reserved - allocated as a share of the dynamic part
+    bool fp32_gradients = false;  // accumulates in fp32 unless training.precision says otherwise
+    double reserved_over_dynamic = 0;  // reserved - allocated as a share of the dynamic part
 };
 
 struct Stack {

@@ -287,6 +287,48 @@ TEST_CASE("a misspelt override is an unknown key at --set") {
     CHECK(error.hint.find("did you mean 'tp'") != std::string::npos);
 }
 
+// `memwall resolve` prints what memory and communication use, and who decided it.
+TEST_CASE("a stack that accumulates in fp32 decides the gradients where the scenario does not") {
+    MemoryFiles files = small_world();
+    files.texts["topologies/stacks/s.yaml"] += "memory: {fp32_gradients: true}\n";
+    struct Row {
+        std::vector<std::string> sets;
+        std::string name;
+        double gradient_bytes;
+        Dtype reduced_in;
+        std::string origin;
+    };
+    const std::vector<Row> rows = {
+        {{}, "bf16_mixed_fp32_gradients", 4, Dtype::Fp32, "stack"},
+        {{"training.precision.moment_bytes=4"},
+         "bf16_mixed_fp32_gradients",
+         4,
+         Dtype::Fp32,
+         "stack"},
+        {{"training.precision=bf16_mixed"}, "bf16_mixed", 2, Dtype::Bf16, "derived"},
+        {{"training.precision=fp16_mixed"}, "fp16_mixed", 2, Dtype::Fp16, "derived"},
+        {{"training.precision=bf16"}, "bf16", 2, Dtype::Bf16, "derived"},
+        {{"training.precision.gradient_bytes=2"}, "bf16_mixed", 2, Dtype::Bf16, "--set"},
+        {{"training.precision={name: bf16_mixed, compute: fp8}"},
+         "bf16_mixed",
+         2,
+         Dtype::Bf16,
+         "derived"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.sets);
+        const Loaded loaded = load_good(files, row.sets);
+        const Job& job = loaded.plan.jobs.front();
+        CHECK(job.training.precision.name == row.name);
+        CHECK(job.training.precision.gradient_bytes == row.gradient_bytes);
+        CHECK(job.parallel.gradients.reduce_dtype == row.reduced_in);
+        const std::string printed = print_plan(loaded, {.origins = true});
+        const std::size_t line = printed.find("gradient_bytes:");
+        REQUIRE(line != std::string::npos);
+        CHECK(printed.substr(line, printed.find('\n', line) - line).ends_with("# " + row.origin));
+    }
+}
+
 TEST_CASE(
     "an override below a single value is an error, except where the value is shorthand for a map") {
     MemoryFiles files = small_world();

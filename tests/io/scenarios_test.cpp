@@ -3,6 +3,8 @@
 
 #include "sim/io/load.h"
 #include "sim/io/print_plan.h"
+#include "sim/model/build.h"
+#include "sim/parallel/lower.h"
 #include "sim/spec/supported.h"
 
 using namespace memwall;
@@ -23,6 +25,45 @@ std::vector<std::string> all_scenarios() {
         }
     }
     return paths;
+}
+
+// What one rank of the only stage of Llama-3 8B over 8 H100 holds of the model states, and hands to gradient reductions.
+struct States {
+    std::int64_t held = 0;
+    std::int64_t reduced = 0;
+};
+States states_of(const std::string& stack, const std::string& precision, const std::string& kind) {
+    DiskFiles files;
+    DataSource source(files, {kRoot});
+    Diagnostics diagnostics;
+    const std::optional<Loaded> loaded = load_scenario_text(
+        "states.yaml",
+        "schema: memwall/scenario/1\nname: states\nmachine: {cluster: h100-8x400g, nodes: 1}\n"
+        "workload: {model: llama3-8b, sequence: 1024}\nbatch: {global: 8, micro: 1}\nparallel: "
+        "{dp: 8, sharding: {kind: " +
+            kind + "}}\ntraining: {precision: " + precision + "}\nstack: " + stack + "\n",
+        {},
+        source,
+        diagnostics);
+    REQUIRE(loaded);
+    const Job& job = loaded->plan.jobs.front();
+    const ProgramSet set = lower(job, build_trace(job.model, job.stack, trace_shape(job)));
+    States states;
+    for (const MemoryEvent& event : set.programs.front().resident) {
+        const bool state =
+            event.memory == TensorClass::Parameters || event.memory == TensorClass::MasterWeights ||
+            event.memory == TensorClass::Gradients || event.memory == TensorClass::OptimizerStates;
+        states.held += state ? event.bytes : 0;
+    }
+    for (const Item& item : set.programs.front().items) {
+        if (item.kind == Item::Kind::Op && set.ops[item.index].kind == OpKind::Collective) {
+            const CollectiveCall& call = set.collectives[set.ops[item.index].work];
+            const bool reduces = call.kind == CollectiveKind::AllReduce ||
+                                 call.kind == CollectiveKind::ReduceScatter;
+            states.reduced += reduces && call.bytes.value > 4 ? call.bytes.value : 0;
+        }
+    }
+    return states;
 }
 
 Plan plan_of(const std::string& name) {
@@ -90,4 +131,33 @@ TEST_CASE("the two layouts of the example format read as their comments say") {
     CHECK(job.micro_batches == 2);
     CHECK(job.parallel.gradients.reduce_dtype == Dtype::Fp32);
     CHECK(plan_of("llama3-70b-fsdp-64xh100.yaml").checks.size() == 2);
+}
+
+// 8,030,261,248 parameters, bf16 weights and gradients, fp32 master copy and moments, over 8 ranks: glossary, "Model states".
+// Whoever names that policy gets it, on stacks that accumulate in fp32 by default too, and reduces as many bytes as it holds.
+TEST_CASE("the model states of Llama-3 8B are the published ones, on every stack that can run it") {
+    struct Row {
+        std::string kind;
+        double gib;
+    };
+    constexpr double kParameters = 8'030'261'248;
+    for (const std::string stack : {"megatron-lm-2025", "torchtitan-2025", "deepspeed-2024"}) {
+        for (const Row& row :
+             {Row{"none", 119.66}, Row{"zero1", 41.13}, Row{"zero2", 28.05}, Row{"zero3", 14.96}}) {
+            CAPTURE(stack);
+            CAPTURE(row.kind);
+            const States narrow = states_of(stack, "bf16_mixed", row.kind);
+            CHECK(static_cast<double>(narrow.held) / 1073741824.0 ==
+                  doctest::Approx(row.gib).epsilon(3e-4));
+            CHECK(static_cast<double>(narrow.reduced) ==
+                  doctest::Approx(2 * kParameters).epsilon(1e-6));
+            // fp32 gradients add 2 bytes to each that is held, and double what is reduced.
+            const States wide = states_of(stack, "bf16_mixed_fp32_gradients", row.kind);
+            const int ranks = row.kind == "none" || row.kind == "zero1" ? 1 : 8;
+            CHECK(static_cast<double>(wide.held - narrow.held) ==
+                  doctest::Approx(2 * kParameters / ranks).epsilon(1e-6));
+            CHECK(static_cast<double>(wide.reduced) ==
+                  doctest::Approx(4 * kParameters).epsilon(1e-6));
+        }
+    }
 }

@@ -331,7 +331,7 @@ TEST_CASE("resident memory is the model states, workspaces, and context with its
     CHECK(resident(set.programs[0], TensorClass::Workspaces) == 100);
     // tp, pp, shard, embedding pair, and the norm over all 16 ranks.
     CHECK(resident(set.programs[0], TensorClass::Context) == 1000 + 5 * 10);
-    job.stack.memory.fp32_gradients = true;
+    job.training.precision.gradient_bytes = 4;
     job.stack.memory.dummy_weight_gradients = true;
     const ProgramSet wide = lower(job, trace_of(shape));
     CHECK(resident(wide.programs[0], TensorClass::Gradients) == 4 * parameters);

@@ -86,7 +86,7 @@ TEST_CASE("allocated peaks of Megatron on B200 are met to a tenth of a percent")
         job.stack.kernels.loss = LossImplementation::Fused;
         job.stack.kernels.fused_projections = true;
         job.stack.memory.dummy_weight_gradients = true;
-        job.stack.memory.fp32_gradients = true;
+        job.training.precision.gradient_bytes = 4;
         job.stack.memory.workspaces = Bytes(85'000'000);
         even_stages(job);
         INFO("tp " << row.tp << " pp " << row.pp);
