@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/io/trace_precision.h"
 #include "sim/io/trace_rescale.h"
 #include "sim/io/trace_split.h"
 #include "sim/io/yaml.h"
@@ -187,6 +188,7 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
                                  document_of(loaded.composed, j),
                                  diagnostics};
             check_trace_split(*loaded.traces[j], check);
+            check_trace_precision(*loaded.traces[j], check);
         }
     }
     if (diagnostics.errors() != errors_before) {

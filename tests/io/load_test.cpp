@@ -544,6 +544,53 @@ TEST_CASE("a scenario that contradicts its trace is refused") {
     CHECK(first_error(files, {}).code == "E0101");
 }
 
+TEST_CASE(
+    "a trace whose products are of another format than the precision computes in is refused") {
+    MemoryFiles files = small_world();
+    const Job job = load_good(files).plan.jobs[0];
+    TraceShape shape{
+        .micro_batch = 2, .sequence = 1024, .padded_vocabulary = job.padded_vocabulary};
+    const std::string traced = "{trace: t.yaml}";
+    std::string& text = files.texts["scenarios/a.yaml"];
+    text.replace(text.find("{model: m, sequence: 1024}"), 26, traced);
+    const auto write = [&](Dtype compute) {
+        shape.compute = compute;
+        files.texts["scenarios/t.yaml"] =
+            write_trace(build_trace(job.model, job.stack, shape), TraceFormat::Yaml);
+    };
+    write(Dtype::Bf16);
+    CHECK(load_good(files).plan.jobs[0].training.precision.compute == Dtype::Bf16);
+    CHECK(load_good(files, {"training.precision=bf16"}).traces[0].has_value());
+    const Diagnostic error = first_error(files, {"training.precision=fp32"});
+    CHECK(error.code == "E0337");
+    CHECK(error.place == Place{"--set", 1, 1});
+    CHECK(error.text == "precision fp32 computes in fp32, trace 'm' in bf16");
+    REQUIRE(error.notes.size() == 1);
+    CHECK(error.notes[0].place.file == "scenarios/a.yaml");
+    CHECK(error.notes[0].place.line == 4);
+    CHECK(error.notes[0].text == "100 % of the FLOPs of its matrix products are bf16");
+    CHECK(error.hint.find("bf16_mixed, ") != std::string::npos);
+    write(Dtype::Fp16);
+    CHECK(first_error(files, {}).code == "E0337");
+    CHECK(load_good(files, {"training.precision=fp16_mixed"}).traces[0].has_value());
+    // Most products decide: one layer of 4 in another format is no contradiction, a head of it neither.
+    write(Dtype::Bf16);
+    std::string& trace = files.texts["scenarios/t.yaml"];
+    const std::size_t gemm = trace.find("gemm: {");
+    REQUIRE(gemm != std::string::npos);
+    trace.insert(gemm + 7, "dtype: fp8, ");
+    CHECK(load_good(files).traces[0].has_value());
+    CHECK(first_error(files, {"training.precision.compute=fp8"}).code == "E0337");
+    // Without products a trace says nothing about formats.
+    files.texts["scenarios/t.yaml"] =
+        "schema: memwall/trace/1\nname: x\ntokens: 2048\nsequence: 1024\nboundary_bytes: "
+        "8B\nparameters: 1\nmatmul_parameters: 1\nembedding: e\nhead: e\nlayers:\n  - {kind: e, "
+        "layers: 4}\nkinds:\n  - kind: e\n    parameters: []\n    tensors: []\n    forward:\n      "
+        "- {op: a, time: {duration: 1us, flops: 1}}\n    backward:\n      - {op: b, pass: "
+        "input_gradient, time: {duration: 1us}}\n";
+    CHECK(load_good(files, {"training.precision=fp32"}).traces[0].has_value());
+}
+
 TEST_CASE("durations measured on another GPU are rescaled by the laws of both") {
     MemoryFiles files = small_world();
     // A copy of N bytes takes fixed + N / (efficiency x PCIe): without fixed part, half the rate is twice the time.

@@ -107,6 +107,8 @@ sed 's#model: gpt2#trace: t.yaml#' $x > "$work/traced.yaml"
 "$memwall" trace "$work/traced.yaml" --format yaml > "$work/t2.yaml"
 same "$work/run" "$work/rerun" "$work/again"
 same "$work/t.yaml" "$work/t2.yaml"
+# Its kernels are of one format: another precision does not fit it.
+expect 2 "precision fp32 computes in fp32, trace 'gpt2' in bf16" run "$work/traced.yaml" --set training.precision=fp32
 # A trace with experts is as far from being simulated as its model.
 "$memwall" trace $x --set workload.model=mixtral-8x7b --format yaml > "$work/t.yaml"
 expect 2 "8 experts is not simulated" run "$work/traced.yaml"
