@@ -3,14 +3,11 @@
 #include <cmath>
 
 #include "sim/core/check.h"
+#include "sim/parallel/optimizer_traffic.h"
 #include "sim/parallel/slots.h"
 
 namespace memwall {
 namespace {
-
-// Elementwise kernels that an unfused Adam runs per parameter tensor: decay, two lerps, square root, add, divide-add, bias
-// corrections (pytorch torch/optim/adamw.py, _single_tensor_adamw: mul_, lerp_, mul_, addcmul_, sqrt, div, add_, addcdiv_).
-constexpr int kUnfusedKernels = 8;
 
 Bytes bytes(std::int64_t parameters, double each) {
     return Bytes(std::llround(static_cast<double>(parameters) * each));
@@ -98,13 +95,6 @@ std::int64_t updated_parameters(const Lowering& lowering, const Stage& stage) {
     return sum;
 }
 
-double optimizer_bytes_per_parameter(const Precision& precision) {
-    const double weights = precision.master_bytes > 0
-                               ? 2 * precision.master_bytes + precision.weight_bytes
-                               : 2 * precision.weight_bytes;
-    return precision.gradient_bytes + weights + 2 * precision.moment_bytes;
-}
-
 Items optimizer_items(Lowering& lowering, const Stage& stage) {
     Items items;
     const Job& job = lowering.job;
@@ -129,12 +119,15 @@ Items optimizer_items(Lowering& lowering, const Stage& stage) {
         return items;
     }
     append_norm(lowering, parameters, precision.gradient_bytes, items);
-    const double stated = job.stack.kernels.optimizer_bytes_per_parameter;
-    const double each = stated > 0 ? stated : optimizer_bytes_per_parameter(precision);
-    const int tensors = std::max(1, tensors_of(lowering, stage));
-    const int launches = job.stack.kernels.fused_optimizer ? 1 : kUnfusedKernels * tensors;
-    items.push_back(kernel_item(
-        lowering, MemoryKind::Optimizer, bytes(parameters, each), launches, "optimizer"));
+    const StackKernels& kernels = job.stack.kernels;
+    const OptimizerKind kind = job.training.optimizer;
+    const int tensors = is_fused(kind, kernels) ? 1 : std::max(1, tensors_of(lowering, stage));
+    items.push_back(
+        kernel_item(lowering,
+                    MemoryKind::Optimizer,
+                    bytes(parameters, optimizer_bytes_per_parameter(job.training, kernels)),
+                    update_accesses(kind, is_fused(kind, kernels)).kernels * tensors,
+                    "optimizer"));
     if (!shards_gradients(job.parallel.sharding.kind)) {
         // The buffer in which whole gradients accumulate is cleared for the next step.
         items.push_back(kernel_item(lowering,

@@ -10,8 +10,4 @@ namespace memwall {
 // Parameters that this rank updates.
 [[nodiscard]] std::int64_t updated_parameters(const Lowering& lowering, const Stage& stage);
 
-// HBM traffic of the update per parameter: gradient read; master copy and moments read and written; weight written. Without
-// a master copy the weight itself is read and written.
-[[nodiscard]] double optimizer_bytes_per_parameter(const Precision& precision);
-
 }  // namespace memwall

@@ -10,6 +10,13 @@ void describe(Fields& f, StackHost& v) {
     f.leaf("drain_each_micro_batch", v.drain_each_micro_batch);
 }
 
+void describe(Fields& f, OptimizerPasses& v) {
+    f.leaf("gradients_to_fp32", v.gradients_to_fp32);
+    f.leaf("unscale", v.unscale);
+    f.leaf("clip", v.clip);
+    f.leaf("weights_apart", v.weights_apart);
+}
+
 void describe(Fields& f, StackKernels& v) {
     f.leaf("attention", v.attention);
     f.leaf("loss", v.loss);
@@ -23,7 +30,7 @@ void describe(Fields& f, StackKernels& v) {
     f.leaf("loss_in_place", v.loss_in_place);
     f.leaf("loss_gradient_bytes", v.loss_gradient_bytes, kNonNegative);
     f.leaf("fused_gradient_accumulation", v.fused_gradient_accumulation);
-    f.leaf("optimizer_bytes_per_parameter", v.optimizer_bytes_per_parameter, kNonNegative);
+    f.map("optimizer", v.optimizer);
     f.leaf("cross_entropy_forward_bytes", v.cross_entropy_forward_bytes, kNonNegative);
     f.leaf("cross_entropy_backward_bytes", v.cross_entropy_backward_bytes, kNonNegative);
 }

@@ -11,6 +11,7 @@ void describe(Fields& f, Model& v);
 
 void describe(Fields& f, StackHost& v);
 void describe(Fields& f, StackKernels& v);
+void describe(Fields& f, OptimizerPasses& v);
 void describe(Fields& f, StackOverlap& v);
 void describe(Fields& f, StackInterference& v);
 void describe(Fields& f, StackMemory& v);

@@ -24,6 +24,15 @@ struct StackHost {
     bool drain_each_micro_batch = false;  // the host waits for the GPU once per micro-batch
 };
 
+// Passes of the optimizer over the states beside the update itself, each a kernel of its own.
+struct OptimizerPasses {
+    bool gradients_to_fp32 = false;  // 16-bit gradients are copied to fp32 first
+    bool unscale =
+        false;          // fp16 gradients are divided by the loss scale and checked for infinities
+    bool clip = false;  // gradients are multiplied by the clipping factor
+    bool weights_apart = false;  // the master copy is read again to be cast to weights
+};
+
 struct StackKernels {
     AttentionImplementation attention = AttentionImplementation::Unfused;
     LossImplementation loss = LossImplementation::Unfused;
@@ -41,7 +50,7 @@ struct StackKernels {
         0;  // fused loss: per logit, of a separate gradient; 0 = it overwrites the logits
     bool fused_gradient_accumulation =
         true;  // weight gradient accumulates into the fp32/fp16 buffer inside the GEMM
-    double optimizer_bytes_per_parameter = 0;  // traffic; 0 = derived from the precision policy
+    OptimizerPasses optimizer;
     double cross_entropy_forward_bytes = 0;  // per logit; 0 = derived from the loss implementation
     double cross_entropy_backward_bytes = 0;
 };
