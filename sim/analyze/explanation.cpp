@@ -95,12 +95,16 @@ std::vector<ExplainedInput> memory_inputs(const Run& r) {
     const StageMemory& stage = r.m.stages.at(static_cast<std::size_t>(r.m.fit.stage));
     std::vector<ExplainedInput> inputs;
     for (std::size_t c = 0; c < stage.peak.composition.size(); ++c) {
-        if (stage.peak.composition.at(c) != 0) {
+        if (stage.peak.composition.at(c) != 0 && is_allocated(static_cast<TensorClass>(c))) {
             inputs.push_back({std::string(kTensorClassNames.at(c)),
                               fmt::format("on stage {}, at {}", stage.stage, stage.peak.where),
                               gib(stage.peak.composition.at(c))});
         }
     }
+    inputs.push_back({"allocated", "sum of these classes", gib(stage.peak.allocated)});
+    inputs.push_back({"reserved", "what the caching allocator holds", gib(stage.peak.reserved)});
+    inputs.push_back({"context", "outside the allocator", gib(context_bytes(stage.peak))});
+    inputs.push_back({"device", "reserved + context", gib(stage.peak.device)});
     inputs.push_back({"usable", "what a process can get", gib(stage.usable)});
     return inputs;
 }

@@ -79,21 +79,36 @@ void add_names(std::string& out, const RunResult& result) {
     }
 }
 
+// One stacked counter: the classes for which `shown` holds.
+void add_counter(std::string& out,
+                 const MemorySample& sample,
+                 std::string_view name,
+                 bool (*shown)(TensorClass)) {
+    out += fmt::format("{{\"ph\":\"C\",\"pid\":{},\"ts\":{},\"name\":\"{}\",\"args\":{{",
+                       sample.rank,
+                       micros(sample.at.time_since_epoch().count()),
+                       name);
+    bool first = true;
+    for (std::size_t i = 0; i < sample.bytes.size(); ++i) {
+        if (!shown(static_cast<TensorClass>(i))) {
+            continue;
+        }
+        out += fmt::format("{}\"{}\":{:.4f}",
+                           first ? "" : ",",
+                           kTensorClassNames.at(i),
+                           static_cast<double>(sample.bytes.at(i)) / 1073741824.0);
+        first = false;
+    }
+    out += "}},\n";
+}
+
+// What is stacked is what is allocated; the context beside the allocator is a counter of its own.
 void add_memory(std::string& out, const RunResult& result) {
     for (const MemorySample& sample : result.memory_timeline) {
-        out +=
-            fmt::format("{{\"ph\":\"C\",\"pid\":{},\"ts\":{},\"name\":\"memory (GiB)\",\"args\":{{",
-                        sample.rank,
-                        micros(sample.at.time_since_epoch().count()));
-        bool first = true;
-        for (std::size_t i = 0; i < sample.bytes.size(); ++i) {
-            out += fmt::format("{}\"{}\":{:.4f}",
-                               first ? "" : ",",
-                               kTensorClassNames.at(i),
-                               static_cast<double>(sample.bytes.at(i)) / 1073741824.0);
-            first = false;
-        }
-        out += "}},\n";
+        add_counter(out, sample, "allocated memory (GiB)", is_allocated);
+        add_counter(out, sample, "memory outside the allocator (GiB)", [](TensorClass c) {
+            return !is_allocated(c);
+        });
     }
 }
 

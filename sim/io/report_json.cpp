@@ -23,6 +23,9 @@ Json breakdown(const Metrics& m) {
 Json composition(const TensorBytes& bytes) {
     Json classes = Json::object();
     for (std::size_t i = 0; i < bytes.size(); ++i) {
+        if (!is_allocated(static_cast<TensorClass>(i))) {
+            continue;
+        }
         classes[std::string(kTensorClassNames.at(i)) + "_bytes"] = bytes.at(i);
     }
     return classes;
@@ -34,6 +37,7 @@ Json stages(const Metrics& m) {
         all.push_back({{"stage", s.stage},
                        {"allocated_bytes", s.peak.allocated},
                        {"reserved_bytes", s.peak.reserved},
+                       {"context_bytes", context_bytes(s.peak)},
                        {"device_bytes", s.peak.device},
                        {"usable_bytes", s.usable},
                        {"capacity_bytes", s.nominal},

@@ -162,14 +162,15 @@ std::string memory(const Report& r, const TextStyle& style) {
     if (m.executed) {
         return "";
     }
-    std::string text = style.bold("Peak memory per stage") +
-                       style.dim("  GiB; composition at the instant of the allocated peak") + "\n";
+    std::string text =
+        style.bold("Peak memory per stage") +
+        style.dim("  GiB at the instant of the allocated peak; device = reserved + context") + "\n";
     std::vector<std::size_t> classes;
     for (std::size_t c = 0; c < static_cast<std::size_t>(kTensorClasses); ++c) {
         const bool used = std::any_of(m.stages.begin(), m.stages.end(), [&](const StageMemory& s) {
             return s.peak.composition.at(c) != 0;
         });
-        if (used) {
+        if (used && is_allocated(static_cast<TensorClass>(c))) {
             classes.push_back(c);
         }
     }
@@ -191,6 +192,7 @@ std::string memory(const Report& r, const TextStyle& style) {
     }
     row("allocated", [](const StageMemory& s) { return s.peak.allocated; });
     row("reserved", [](const StageMemory& s) { return s.peak.reserved; });
+    row("context", [](const StageMemory& s) { return context_bytes(s.peak); });
     row("device", [](const StageMemory& s) { return s.peak.device; });
     row("usable", [](const StageMemory& s) { return s.usable; });
     row("margin", [](const StageMemory& s) { return s.margin; });

@@ -25,4 +25,8 @@ Breakdown& Breakdown::operator+=(const Breakdown& other) {
     return *this;
 }
 
+std::int64_t context_bytes(const MemoryPeak& peak) {
+    return peak.composition.at(static_cast<std::size_t>(TensorClass::Context));
+}
+
 }  // namespace memwall

@@ -40,6 +40,9 @@ struct MemoryPeak {
     std::string where;  // "backward chunk 2, micro-batch 0, head loss"
 };
 
+// Outside the allocator: CUDA context, NCCL, driver. device = reserved + context.
+[[nodiscard]] std::int64_t context_bytes(const MemoryPeak& peak);
+
 // Ranks proven to behave identically.
 struct RankClass {
     std::uint32_t program = 0;         // = stage

@@ -21,6 +21,10 @@ enum class TensorClass : std::uint8_t {
     Context,     // outside the allocator: CUDA context, NCCL, driver
 };
 inline constexpr int kTensorClasses = 12;
+// The classes inside the allocator sum to the allocated bytes; device = reserved + context.
+[[nodiscard]] constexpr bool is_allocated(TensorClass c) {
+    return c != TensorClass::Context;
+}
 inline constexpr std::array<std::string_view, kTensorClasses> kTensorClassNames = {
     "parameters",
     "master_weights",
