@@ -67,6 +67,19 @@ std::string route_text(const TopoRoute& route, const TextStyle& style) {
                               route.crosses_nodes ? ", leaves the NVLink domain" : "");
 }
 
+// Behind switches a domain is a node or a rack; bridged pairs are several in a node.
+std::string domains_text(const TopoReport& r) {
+    if (r.nvlink_gpus == 1) {
+        return fmt::format("{} nodes without NVLink", human_count(r.nodes));
+    }
+    if (r.nvlink_gpus < r.gpus_per_node) {
+        return fmt::format("{} NVLink domains of {} GPUs",
+                           human_count(static_cast<std::int64_t>(r.gpus) / r.nvlink_gpus),
+                           r.nvlink_gpus);
+    }
+    return fmt::format("{} NVLink domains", human_count(r.domains));
+}
+
 Json route_json(const TopoRoute& route) {
     Json hops = Json::array();
     for (const TopoHop& hop : route.hops) {
@@ -92,13 +105,12 @@ std::string topo_text(const TopoView& view, const TextStyle& style) {
                                                            r.node,
                                                            r.gpus_per_node,
                                                            r.fabric);
-    text += fmt::format(
-        "{} GPUs in {} NVLink domains (or nodes); {} NICs per node; {} leaves, {} pods\n\n",
-        human_count(static_cast<std::int64_t>(r.gpus)),
-        human_count(r.domains),
-        r.nics_per_node,
-        r.leaves,
-        r.pods);
+    text += fmt::format("{} GPUs in {}; {} NICs per node; {} leaves, {} pods\n\n",
+                        human_count(static_cast<std::int64_t>(r.gpus)),
+                        domains_text(r),
+                        r.nics_per_node,
+                        r.leaves,
+                        r.pods);
     text += style.bold("Tiers") + style.dim("  one direction") + "\n";
     text += fmt::format(
         "  {:<34}{:>10}{:>16}{:>16}{:>18}\n", "tier", "links", "each", "all", "oversubscription");
@@ -144,22 +156,25 @@ std::string topo_json(const TopoView& view) {
                          {"oversubscription", tier.oversubscription},
                          {"binding", tier.binding}});
     }
-    Json j = {{"schema_version", "memwall/topo/1"},
-              {"cluster", r.cluster},
-              {"node", r.node},
-              {"fabric", r.fabric},
-              {"nodes", r.nodes},
-              {"gpus", r.gpus},
-              {"nvlink_domains", r.domains},
-              {"leaves", r.leaves},
-              {"pods", r.pods},
-              {"tiers", tiers},
-              {"bisection_bytes_per_s", r.bisection.value},
-              {"bisection_per_gpu_bytes_per_s", r.bisection_per_gpu.value},
-              {"bisection_limit", r.bisection_limit},
-              {"nvlink_latency_s", to_seconds(r.nvlink_latency)},
-              {"pcie_latency_s", to_seconds(r.pcie_latency)},
-              {"hop_latency_s", to_seconds(r.hop_latency)}};
+    Json j = {
+        {"schema_version", "memwall/topo/1"},
+        {"cluster", r.cluster},
+        {"node", r.node},
+        {"fabric", r.fabric},
+        {"nodes", r.nodes},
+        {"gpus", r.gpus},
+        {"nvlink_domains",
+         r.nvlink_gpus < r.gpus_per_node ? static_cast<int>(r.gpus) / r.nvlink_gpus : r.domains},
+        {"nvlink_domain_gpus", r.nvlink_gpus},
+        {"leaves", r.leaves},
+        {"pods", r.pods},
+        {"tiers", tiers},
+        {"bisection_bytes_per_s", r.bisection.value},
+        {"bisection_per_gpu_bytes_per_s", r.bisection_per_gpu.value},
+        {"bisection_limit", r.bisection_limit},
+        {"nvlink_latency_s", to_seconds(r.nvlink_latency)},
+        {"pcie_latency_s", to_seconds(r.pcie_latency)},
+        {"hop_latency_s", to_seconds(r.hop_latency)}};
     j["degraded"] = links_json(r.degraded);
     if (view.route) {
         j["route"] = route_json(*view.route);

@@ -9,6 +9,7 @@
 #include "sim/core/quantity.h"
 #include "sim/network/bisection.h"
 #include "sim/network/graph.h"
+#include "sim/spec/nvlink.h"
 
 namespace memwall {
 
@@ -260,6 +261,7 @@ TopoReport describe(const Fabric& fabric) {
     report.gpus_per_node = fabric.gpus_per_node();
     report.nics_per_node = fabric.nics();
     report.domains = fabric.domain_of(DeviceId{fabric.devices() - 1}) + 1;
+    report.nvlink_gpus = nvlink_domain(cluster.node);
     report.leaves = fabric.tiers().leaves;
     report.pods = fabric.tiers().pods;
     report.tiers = tiers_of(fabric);

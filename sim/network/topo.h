@@ -38,7 +38,8 @@ struct TopoReport {
     std::size_t gpus = 0;
     int gpus_per_node = 0;
     int nics_per_node = 0;
-    int domains = 0;  // NVLink domains (or nodes)
+    int domains = 0;      // nodes, or racks that NVLink joins
+    int nvlink_gpus = 0;  // GPUs of the smallest NVLink domain; 1 = not all GPUs have NVLink
     int leaves = 0;
     int pods = 0;
     std::vector<TopoTier> tiers;     // from the GPU up; only those that exist; before events

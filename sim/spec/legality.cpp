@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/spec/nvlink.h"
+
 namespace memwall {
 
 Place place_at(const DocNode& document, std::string_view path) {
@@ -53,13 +55,9 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
 
 namespace {
 
-int nvlink_domain(const Node& node) {
-    return node.intra == IntraNode::PcieTree ? 1 : node.gpus * node.nodes_per_nvlink_domain;
-}
-
 void check_kv_heads(const JobCheck& check, int tp) {
     const std::int64_t kv = check.job.model.kv_heads;
-    if (kv % tp == 0) {
+    if (kv % tp == 0 || kv == check.job.model.heads) {  // equal to the heads: E0312 has said it
         return;
     }
     if (tp % kv == 0) {
@@ -94,10 +92,12 @@ void check_tensor_parallel(const JobCheck& check) {
                 {check.at(path),
                  fmt::format("{} is given here", path.substr(path.rfind('.') + 1))});
             const int domain = nvlink_domain(check.machine.cluster.node);
-            error.hint = fmt::format("divisors of {} within one NVLink domain of {}: {}",
-                                     value,
-                                     domain,
-                                     divisors_of(value, domain));
+            error.hint = domain == 1
+                             ? fmt::format("divisors of {}: {}", value, divisors_of(value, value))
+                             : fmt::format("divisors of {} within one NVLink domain of {}: {}",
+                                           value,
+                                           domain,
+                                           divisors_of(value, domain));
         }
     };
     must_divide("E0312", "workload.model.heads", model.heads, "attention heads");
@@ -114,15 +114,32 @@ void check_tensor_parallel(const JobCheck& check) {
                 "W0317", "parallel.sequence_parallel", "sequence_parallel does nothing at tp 1");
         }
     }
+}
+
+void warn_beyond_nvlink(const JobCheck& check) {
+    const int tp = check.job.degrees.tp;
     const Node& node = check.machine.cluster.node;
-    if (tp > nvlink_domain(node)) {
-        Diagnostic& warning = check.warning(
-            "W0341",
-            "parallel.tp",
-            fmt::format(
-                "tp {} reaches beyond the NVLink domain of {} GPU(s)", tp, nvlink_domain(node)));
-        warning.hint = "every layer then waits for slower links";
+    const int domain = nvlink_domain(node);
+    const bool over_nodes = check.machine.node_order == NodeOrder::Cyclic && check.job.nodes > 1 &&
+                            node.nodes_per_nvlink_domain < check.job.nodes;
+    if (tp == 1 || (!over_nodes && nvlink_joins_runs(node, tp))) {
+        return;
     }
+    std::string text;
+    std::string_view other = "machine.cluster.node.intra";
+    if (over_nodes) {
+        text = fmt::format("tp {} is spread over nodes by `placement: cyclic`", tp);
+        other = "machine.placement";
+    } else if (domain == 1) {
+        text = fmt::format("tp {} has no NVLink between all of its GPUs", tp);
+    } else {
+        text = fmt::format("tp {} reaches beyond the NVLink domain of {} GPUs", tp, domain);
+    }
+    Diagnostic& warning = check.warning("W0341", "parallel.tp", std::move(text));
+    warning.notes.push_back({check.at(other),
+                             over_nodes ? "the placement is given here"
+                                        : fmt::format("the wiring of node '{}'", node.name)});
+    warning.hint = "every layer then waits for slower links";
 }
 
 void check_context_parallel(const JobCheck& check) {

@@ -31,6 +31,8 @@ void check_sizes(const JobCheck& check);
 void check_buckets(const JobCheck& check, double stage_gradients);
 [[nodiscard]] double stage_gradients(const Job& job);
 void check_tensor_parallel(const JobCheck& check);
+// Tensor-parallel groups whose GPUs NVLink does not join.
+void warn_beyond_nvlink(const JobCheck& check);
 void check_context_parallel(const JobCheck& check);
 void check_experts(const JobCheck& check);
 void check_pipeline(const JobCheck& check);

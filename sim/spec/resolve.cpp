@@ -187,6 +187,7 @@ void check_positions(const JobCheck& check) {
 
 // Rules that a workload trace also obeys (widths and heads are known only to its ops).
 void resolve_trace_job(JobPart& part, const JobCheck& check) {
+    warn_beyond_nvlink(check);
     check_pipeline(check);
     check_experts(check);
     part.job.padded_vocabulary = 0;
@@ -219,6 +220,7 @@ void resolve_model_job(JobPart& part, const JobCheck& check) {
     Job& job = part.job;
     check_positions(check);
     check_tensor_parallel(check);
+    warn_beyond_nvlink(check);
     check_context_parallel(check);
     check_experts(check);
     check_pipeline(check);

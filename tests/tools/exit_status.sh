@@ -38,6 +38,7 @@ expect 2 "ranks are 0 to 7" program $x --rank 8
 expect 2 "not a number of lines" program $x --limit -3
 expect 2 "table, yaml or json" trace $x --format xml
 expect 2 "not two different ranks" topo selene-a100 --route 3,3
+expect 0 "8 NVLink domains of 2 GPUs" topo rtx3090-bridge-100g
 expect 2 "1 to 560" topo selene-a100 --nodes 561
 expect 2 "did you mean 'gpus'" list gpu
 expect 2 "did you mean 'bubble'" explain buble
