@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/spec/dependents.h"
+
 namespace memwall {
 namespace {
 
@@ -36,7 +38,8 @@ struct Change {
     Place place;
     DocNode value;
     bool at_reference =
-        false;  // a `with:` beside a reference: stays when the reference itself is replaced
+        false;      // a `with:` beside a reference: stays when the reference itself is replaced
+    int layer = 0;  // changes of one file, one `with:` or all --set: given together
 };
 
 std::string_view head_of(std::string_view path) {
@@ -141,9 +144,7 @@ class Composer {
         }
         all.insert(all.end(), changes.begin(), changes.end());
         std::vector<std::vector<Change>> below_references(kReferences.size());
-        for (const Change& change : all) {
-            apply(kind, root, change, below_references);
-        }
+        apply_all(kind, root, all, below_references);
         if (kind == DataKind::Scenario) {
             take_with_beside_references(root, below_references);
         }
@@ -202,9 +203,10 @@ class Composer {
             if (!flatten(kind, *base, root, changes)) {
                 return false;
             }
-            changes.push_back({"", reference.place, without(reference, {"base", "with"}), false});
+            changes.push_back(
+                {"", reference.place, without(reference, {"base", "with"}), false, ++layer_});
         }
-        add_with(reference.find("with"), "", changes, false);
+        add_with(reference.find("with"), "", changes, false, ++layer_);
         return true;
     }
 
@@ -225,7 +227,8 @@ class Composer {
     void add_with(const DocNode* with,
                   std::string_view prefix,
                   std::vector<Change>& changes,
-                  bool at_reference) {
+                  bool at_reference,
+                  int layer) {
         if (with == nullptr) {
             return;
         }
@@ -235,7 +238,8 @@ class Composer {
             return;
         }
         for (const DocEntry& entry : with->entries) {
-            changes.push_back({join(prefix, entry.key), entry.place, entry.value, at_reference});
+            changes.push_back(
+                {join(prefix, entry.key), entry.place, entry.value, at_reference, layer});
         }
     }
 
@@ -243,17 +247,35 @@ class Composer {
     void add_below(Change change, std::vector<Change>& changes) {
         DocNode& value = change.value;
         if (change.path == "with") {
-            add_with(&value, "", changes, change.at_reference);
+            add_with(&value, "", changes, change.at_reference, change.layer);
             return;
         }
         if (head_of(change.path) == "with") {
             change.path = tail_of(change.path);
         } else if (change.path.empty() && value.find("with") != nullptr &&
                    value.find("base") == nullptr) {
-            add_with(value.find("with"), "", changes, change.at_reference);
+            add_with(value.find("with"), "", changes, change.at_reference, change.layer);
             erase_key(value, "with");
         }
         changes.push_back(std::move(change));
+    }
+
+    void apply_all(DataKind kind,
+                   DocNode& root,
+                   const std::vector<Change>& changes,
+                   std::vector<std::vector<Change>>& below_references) {
+        for (auto first = changes.begin(); first != changes.end();) {
+            const auto last = std::find_if(first, changes.end(), [&](const Change& change) {
+                return change.layer != first->layer;
+            });
+            const DocNode before = kind == DataKind::Gpu ? root : DocNode{};
+            for (; first != last; ++first) {
+                apply(kind, root, *first, below_references);
+            }
+            if (kind == DataKind::Gpu) {
+                follow_overrides(before, root);
+            }
+        }
     }
 
     // Applies a change to `root`, or hands it to the reference it lies at or below.
@@ -278,7 +300,11 @@ class Composer {
             for (const DocEntry& entry : change.value.entries) {
                 apply(kind,
                       root,
-                      {join(change.path, entry.key), entry.place, entry.value, change.at_reference},
+                      {join(change.path, entry.key),
+                       entry.place,
+                       entry.value,
+                       change.at_reference,
+                       change.layer},
                       below_references);
             }
             return;
@@ -327,7 +353,7 @@ class Composer {
                 continue;
             }
             std::vector<Change> with;
-            add_with(holder->find(tail_of(path)), "", with, true);
+            add_with(holder->find(tail_of(path)), "", with, true, ++layer_);
             below_references[i].insert(below_references[i].begin(), with.begin(), with.end());
             erase_key(*holder, tail_of(path));
         }
@@ -446,6 +472,7 @@ class Composer {
 
     DocumentSource& source_;
     Diagnostics& diagnostics_;
+    int layer_ = 0;
     bool in_background_;              // a scenario of which only the work is taken
     std::vector<std::string> chain_;  // files being composed, for circles
 };
@@ -489,7 +516,8 @@ DocNode compose(const DocNode& document,
                 Diagnostics& diagnostics) {
     std::vector<Change> changes;
     for (const Override& forced : overrides) {
-        changes.push_back({forced.path, forced.place, forced.value, false});
+        constexpr int kSets = -1;
+        changes.push_back({forced.path, forced.place, forced.value, false, kSets});
     }
     return Composer(source, diagnostics).compose(kind, document, changes);
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/quantity.h"
 #include "sim/spec/legality.h"
 
 namespace memwall {
@@ -100,6 +101,18 @@ void check_machine(const Plan& plan, const DocNode& composed, Diagnostics& diagn
         error.notes.push_back({place_at(composed, "machine.cluster.node.gpu.links"),
                                "links and link_rate of the gpu"});
         error.hint = "say `intra: pcie_tree`, or choose a gpu with links";
+    }
+    if (node.gpu.usable > node.gpu.memory) {
+        Diagnostic& error =
+            diagnostics.error("E0406",
+                              place_at(composed, "machine.cluster.node.gpu.usable"),
+                              fmt::format("usable {} exceeds the {} of memory of gpu '{}'",
+                                          to_text(node.gpu.usable),
+                                          to_text(node.gpu.memory),
+                                          node.gpu.name));
+        error.notes.push_back(
+            {place_at(composed, "machine.cluster.node.gpu.memory"), "memory is given here"});
+        error.hint = "override memory alone: usable follows it in proportion";
     }
     for (std::size_t i = 0; i < node.mesh.size(); ++i) {
         const MeshLink& link = node.mesh[i];

@@ -157,6 +157,36 @@ TEST_CASE("`with` can be given by --set at any reference, as a map or key by key
     CHECK(first_error(files, {"stack.with.no_such=3"}).code == "E0201");
 }
 
+// 79 of 80 GiB are usable on g.
+TEST_CASE("usable memory follows an override of memory, whatever the order of --set") {
+    MemoryFiles files = small_world();
+    const auto usable = [&](const std::vector<std::string>& sets) {
+        return load_good(files, sets).plan.machine.cluster.node.gpu.usable;
+    };
+    const std::string gpu = "machine.cluster.node.gpu.";
+    CHECK(usable({gpu + "memory=160GiB"}) == Bytes(std::int64_t{158} << 30));
+    CHECK(usable({gpu + "memory=160GiB", gpu + "usable=100GiB"}) == Bytes(std::int64_t{100} << 30));
+    CHECK(usable({gpu + "usable=100GiB", gpu + "memory=160GiB"}) == Bytes(std::int64_t{100} << 30));
+    CHECK(usable({"machine.with={node.gpu.usable: 40GiB}", gpu + "memory=160GiB"}) ==
+          Bytes(std::int64_t{80} << 30));
+    CHECK(usable({"machine.cluster.node.gpu={memory: 160GiB}"}) == Bytes(std::int64_t{158} << 30));
+    const Diagnostic error = first_error(files, {gpu + "usable=81GiB"});
+    CHECK(error.code == "E0406");
+    CHECK(error.place.file == "--set");
+    // A file that varies another is such a layer too; printed, the plan says so and reads the same again.
+    files.texts["topologies/gpus/g-half.yaml"] =
+        "schema: memwall/gpu/1\nbase: g\nname: g-half\nmemory: 40GiB\n";
+    const Loaded half = load_good(files, {"machine.cluster.node.gpu=g-half"});
+    CHECK(half.plan.machine.cluster.node.gpu.usable == Bytes(79 * (std::int64_t{1} << 29)));
+    const std::string text = print_plan(half);
+    const std::size_t line = text.find("usable: ");
+    REQUIRE(line != std::string::npos);
+    CHECK(text.substr(line, text.find('\n', line) - line).ends_with("# derived"));
+    files.texts["again.yaml"] = text;
+    CHECK(load_good(files, {}, "again.yaml").plan.machine.cluster.node.gpu.usable ==
+          half.plan.machine.cluster.node.gpu.usable);
+}
+
 TEST_CASE("`with` without `base` is told that `base` is what is missing") {
     MemoryFiles files = small_world();
     std::string& text = files.texts["scenarios/a.yaml"];
@@ -438,9 +468,9 @@ TEST_CASE("a printed plan is a scenario that resolves to the same bytes") {
         "checks: [fits, step_time < 30s]\nrun: {trace: {file: t.json, ranks: [0, 4..7]}}\n"
         "published: [{figure: step_time_s, value: 16.0578s, source: x}, {figure: mfu, value: "
         "44.3%, source: y}]\n";
-    files.texts["scenarios/b.yaml"].insert(
-        files.texts["scenarios/b.yaml"].find("nodes: 2"),
-        "events: [{straggler: {rank: 3, slower: 10%}}, {link: node1/nic3->network, capacity: 50%}], ");
+    files.texts["scenarios/b.yaml"].insert(files.texts["scenarios/b.yaml"].find("nodes: 2"),
+                                           "events: [{straggler: {rank: 3, slower: 10%}}, {link: "
+                                           "node1/nic3->network, capacity: 50%}], ");
     const Loaded first = load_good(files, {"training.recompute=selective"}, "scenarios/b.yaml");
     const std::string text = print_plan(first, {.origins = false});
     for (const bool origins : {false, true}) {
