@@ -60,13 +60,12 @@ Json fit(const FitVerdict& f) {
             {"levers", f.levers}};
 }
 
-Json configuration(const Plan& plan) {
-    const Job& job = plan.jobs.front();
+Json configuration(const Machine& machine, const Job& job) {
     const Degrees& d = job.degrees;
     if (job.is_executed()) {
-        return {{"gpu", plan.machine.cluster.node.gpu.name},
-                {"cluster", plan.machine.cluster.name},
-                {"nodes", plan.machine.nodes},
+        return {{"gpu", machine.cluster.node.gpu.name},
+                {"cluster", machine.cluster.name},
+                {"nodes", job.nodes},
                 {"executed", job.astra_file},
                 {"time_unit_s", to_seconds(job.astra_time_unit)},
                 {"layers", job.model.layers},
@@ -75,9 +74,9 @@ Json configuration(const Plan& plan) {
                 {"ep", d.ep},
                 {"dp", d.dp}};
     }
-    return {{"gpu", plan.machine.cluster.node.gpu.name},
-            {"cluster", plan.machine.cluster.name},
-            {"nodes", plan.machine.nodes},
+    return {{"gpu", machine.cluster.node.gpu.name},
+            {"cluster", machine.cluster.name},
+            {"nodes", job.nodes},
             {"model", job.model.name},
             {"sequence", job.sequence},
             {"global_batch", job.batch.global},
@@ -97,6 +96,31 @@ Json rows(const Items& items, Row row) {
     Json all = Json::array();
     for (const auto& item : items) {
         all.push_back(row(item));
+    }
+    return all;
+}
+
+// All that share the machine; the figures are of the measured one.
+Json jobs(const Plan& plan) {
+    return rows(plan.jobs, [&](const Job& job) {
+        return Json{{"name", job.name},
+                    {"measured", &job == &plan.jobs.front()},
+                    {"first_node", job.first_node},
+                    {"nodes", job.nodes},
+                    {"gpus", job.degrees.world()},
+                    {"start_s", to_seconds(job.start)},
+                    {"configuration", configuration(plan.machine, job)}};
+    });
+}
+
+Json events(const Machine& machine) {
+    const bool links =
+        machine.fidelity == Fidelity::Fluid || machine.fidelity == Fidelity::Stepwise;
+    Json all = rows(machine.stragglers, [](const Straggler& s) {
+        return Json{{"straggler_rank", s.rank}, {"slower", s.slower}, {"simulated", true}};
+    });
+    for (const LinkEvent& e : machine.link_events) {
+        all.push_back({{"link", e.link}, {"left", e.capacity}, {"simulated", links}});
     }
     return all;
 }
@@ -140,7 +164,9 @@ std::string report_json(const Report& r) {
                                ? Json("full")
                                : Json("causal");
     j["limit"] = m.limit;
-    j["configuration"] = configuration(r.plan);
+    j["configuration"] = configuration(r.plan.machine, r.plan.jobs.front());
+    j["jobs"] = jobs(r.plan);
+    j["events"] = events(r.plan.machine);
     j["breakdown"] = breakdown(m);
     j["memory"] = m.executed ? Json() : Json{{"verdict", fit(m.fit)}, {"stages", stages(m)}};
     j["published"] = rows(r.comparisons, [](const Comparison& c) {

@@ -7,7 +7,8 @@
 
 namespace memwall {
 
-enum class Detail : unsigned char { Figures, Whole };  // --quiet prints the main figures only
+// --quiet prints the main figures only; --all-stages the memory of every stage, however many.
+enum class Detail : unsigned char { Figures, Whole, AllStages };
 
 [[nodiscard]] std::string report_text(const Report& report,
                                       const TextStyle& style,

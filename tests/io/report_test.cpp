@@ -63,12 +63,12 @@ TEST_CASE("the composition in JSON sums to the allocated bytes, the context stan
 TEST_CASE("the table of memory lists the allocated classes, their sum, then the context") {
     const Sample sample;
     const std::string text = report_text(sample.report(), TextStyle{}, Detail::Whole);
-    const std::size_t parameters = text.find("  parameters                 3.00\n");
-    const std::size_t activations = text.find("  activations                5.00\n");
-    const std::size_t allocated = text.find("  allocated                  8.00\n");
-    const std::size_t reserved = text.find("  reserved                   9.00\n");
-    const std::size_t context = text.find("  context                    1.00\n");
-    const std::size_t device = text.find("  device                    10.00\n");
+    const std::size_t parameters = text.find("  parameters              3.00\n");
+    const std::size_t activations = text.find("  activations             5.00\n");
+    const std::size_t allocated = text.find("  allocated               8.00\n");
+    const std::size_t reserved = text.find("  reserved                9.00\n");
+    const std::size_t context = text.find("  context                 1.00\n");
+    const std::size_t device = text.find("  device                 10.00\n");
     CHECK(parameters < activations);
     CHECK(activations < allocated);
     CHECK(allocated < reserved);

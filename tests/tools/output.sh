@@ -2,6 +2,7 @@
 # Where the program's output goes and what it looks like there: pipes, full disks, narrow terminals, traces.
 #   output.sh MEMWALL SOURCE_DIR
 set -uo pipefail
+unset COLUMNS
 memwall=$1
 cd "$2" || exit 1
 work=$(mktemp -d)
@@ -84,6 +85,29 @@ check "nor are its ranks" [ "$(grep -o '"name":"rank [0-9]*' "$work/other.json")
 expect 0 "of 1 ranks" run "$work/study/traced.yaml" --quiet --trace-ranks 2,2
 expect 2 "cannot write" run "$work/study/traced.yaml" --quiet --set run.trace.file=/no/such/folder/t.json
 expect 2 "names no file" run $x --trace-out ""
+
+# A report is 80 columns wide in a pipe, else as wide as COLUMNS says; only a single word may be longer.
+wide() {
+    awk -v most="$1" 'length > most && /[^ ] [^ ]/ { print > "/dev/stderr"; bad = 1 } END { exit bad }'
+}
+for scenario in scenarios/*.yaml sc21-1t-3072xa100; do
+    "$memwall" run "$scenario" > "$work/report"
+    check "the report of $scenario has 80 columns" wide 80 < "$work/report"
+done
+for columns in 60 100 160; do
+    COLUMNS=$columns "$memwall" run sc21-1t-3072xa100 --all-stages > "$work/report"
+    check "COLUMNS=$columns is kept to" wide $columns < "$work/report"
+done
+expect 0 "  stage                      0      9     18     27     36     45     54     63" run sc21-1t-3072xa100
+expect 0 "  stage                     56     57     58     59     60     61     62     63" run sc21-1t-3072xa100 --all-stages
+
+# Jobs in the background are named, and which one is measured.
+sed 's#model: gpt2#model: gpt2-medium#; s#name: .*#name: neighbour#; /^checks:/,$d' $x > "$work/neighbour.yaml"
+sed '$a background: [{scenario: ./neighbour.yaml, nodes: 1..1, start: 3ms}]' $x |
+    sed 's#cluster: dgx-a100-single#cluster: selene-a100#' > "$work/both.yaml"
+expect 0 "neighbour: node 1, 8 GPUs, gpt2-medium, tp 1 x pp 1 x cp 1 x dp 8, starts at" run "$work/both.yaml"
+expect 0 "only the first is measured" run "$work/both.yaml"
+expect 0 '"name": "neighbour"' run "$work/both.yaml" --json
 
 # What fails is said, in the form that was asked for.
 expect 1 "FAIL step_time < 1ms (asked for): it is" run $x --quiet --set 'checks=[step_time < 1ms]'

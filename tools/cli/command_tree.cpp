@@ -35,6 +35,7 @@ CommandSpec run_command() {
               "simulate every rank instead of one of each class of identical ranks",
               false},
              {"--no-coalesce", "", "every op an event of its own (the slow reference)", false},
+             {"--all-stages", "", "print the memory of every stage, however many", false},
              {"--quiet", "", "print the main figures only", false}},
             {{"memwall run scenarios/gpt3-175b-1024xa100.yaml", "GPT-3 175B on 1,024 A100"},
              {"memwall run scenarios/gpt3-175b-1024xa100.yaml --set parallel.vpp=3 --json",

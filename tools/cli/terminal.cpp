@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "sim/core/quantity.h"
+
 namespace memwall::cli {
 namespace {
 
@@ -114,9 +116,14 @@ TextStyle style_for(int file_descriptor, std::string_view color) {
     const bool refused = no_color != nullptr && *no_color != '\0';
     style.color = color == "always" || (color != "never" && terminal && !refused);
     winsize size{};
-    if (terminal && ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        style.width = std::clamp(static_cast<int>(size.ws_col), 60, 160);
+    const char* columns = std::getenv("COLUMNS");
+    const auto asked = parse<int>(columns == nullptr ? "" : columns);
+    if (asked && *asked > 0) {
+        style.width = *asked;
+    } else if (terminal && ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        style.width = size.ws_col;
     }
+    style.width = std::clamp(style.width, 60, 160);
     return style;
 }
 

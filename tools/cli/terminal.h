@@ -8,7 +8,7 @@
 
 namespace memwall::cli {
 
-// --color always | never | auto: a terminal, and NO_COLOR not set.
+// --color always | never | auto: a terminal, and NO_COLOR not set. The width: COLUMNS, else the terminal's, else 80.
 [[nodiscard]] TextStyle style_for(int file_descriptor, std::string_view color);
 
 // Folders that hold topologies/, workloads/ and scenarios/, nearest first: --data, MEMWALL_DATA, the source tree of this

@@ -40,9 +40,12 @@ int print_report(Session& session,
     if (session.arguments().has("--json")) {
         print(report_json(report));
     } else {
+        const Arguments& arguments = session.arguments();
         print(report_text(report,
                           session.out(),
-                          session.arguments().has("--quiet") ? Detail::Figures : Detail::Whole));
+                          arguments.has("--quiet")        ? Detail::Figures
+                          : arguments.has("--all-stages") ? Detail::AllStages
+                                                          : Detail::Whole));
     }
     const bool sound = std::all_of(
         metrics.checks.begin(), metrics.checks.end(), [](const SelfCheck& c) { return c.holds; });
