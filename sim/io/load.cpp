@@ -155,6 +155,25 @@ std::vector<std::optional<AstraWorkload>> load_executed_workloads(Loaded& loaded
     return workloads;
 }
 
+// Names and files that lead nowhere leave a hole in the document, which resolve() knows; after other errors a value may be
+// another than what was meant, and what follows from it would be noise.
+bool only_lookups_failed(const Diagnostics& diagnostics, std::size_t before) {
+    const std::vector<Diagnostic> all = diagnostics.sorted();
+    const auto lookups = std::count_if(all.begin(), all.end(), [](const Diagnostic& d) {
+        return d.severity == Severity::Error && (d.code.starts_with("E01") || d.code == "E0207");
+    });
+    return diagnostics.errors() <= before + static_cast<std::size_t>(lookups);
+}
+
+void check_what_is_known(Loaded& loaded, Diagnostics& diagnostics) {
+    const std::vector<Job>& jobs = loaded.plan.jobs;
+    if (!loaded.composed.unresolved && std::all_of(jobs.begin(), jobs.end(), [](const Job& job) {
+            return job.trace_file.empty() && !job.is_executed();
+        })) {
+        resolve(loaded.plan, loaded.composed, loaded.derivations, diagnostics);
+    }
+}
+
 std::optional<Loaded> load_document_as_scenario(const DocNode& document,
                                                 const std::vector<std::string>& sets,
                                                 DataSource& source,
@@ -169,6 +188,9 @@ std::optional<Loaded> load_document_as_scenario(const DocNode& document,
     }
     read_document(loaded.composed, "this scenario", loaded.plan, diagnostics);
     if (diagnostics.errors() != errors_before) {
+        if (only_lookups_failed(diagnostics, errors_before)) {
+            check_what_is_known(loaded, diagnostics);
+        }
         return std::nullopt;
     }
     const std::vector<std::optional<AstraWorkload>> workloads =

@@ -12,6 +12,7 @@ struct Axis {
     const char* name;
     std::optional<int> given;
     int* degree;
+    bool* known;
 };
 
 std::int64_t gpus_of(const JobCheck& check) {
@@ -39,6 +40,7 @@ bool fill_axes(const JobCheck& check,
         if (axis.given) {
             known = product(known, *axis.given);
             *axis.degree = *axis.given;
+            *axis.known = true;
             continue;
         }
         if (open != nullptr) {
@@ -52,6 +54,9 @@ bool fill_axes(const JobCheck& check,
             return false;
         }
         open = &axis;
+    }
+    if (!check.machine_known) {
+        return false;
     }
     if (open == nullptr && known != gpus) {
         Diagnostic& error =
@@ -78,6 +83,7 @@ bool fill_axes(const JobCheck& check,
             return false;
         }
         *open->degree = static_cast<int>(gpus / known);
+        *open->known = true;
         derived.push_back(fmt::format("parallel.{}", open->name));
     }
     return true;
@@ -164,19 +170,22 @@ bool fill_sharding(const JobCheck& check, Degrees& d, std::vector<std::string>& 
 
 }  // namespace
 
-std::optional<Degrees> find_degrees(const JobCheck& check, std::vector<std::string>& derived) {
+FoundDegrees find_degrees(const JobCheck& check, std::vector<std::string>& derived) {
+    constexpr std::int64_t kMostRanks = 1 << 30;  // beyond it the product is wrong anyway
     const Parallel& parallel = check.job.parallel;
-    Degrees d;
-    std::array<Axis, 4> axes = {Axis{"tp", parallel.tp, &d.tp},
-                                Axis{"pp", parallel.pp, &d.pp},
-                                Axis{"cp", parallel.cp, &d.cp},
-                                Axis{"dp", parallel.dp, &d.dp}};
+    FoundDegrees found;
+    Degrees& d = found.degrees;
+    std::array<Axis, 4> axes = {Axis{"tp", parallel.tp, &d.tp, &found.tp},
+                                Axis{"pp", parallel.pp, &d.pp, &found.pp},
+                                Axis{"cp", parallel.cp, &d.cp, &found.cp},
+                                Axis{"dp", parallel.dp, &d.dp, &found.dp}};
     d.vpp = parallel.vpp;
     d.ep = parallel.ep;
-    if (!fill_axes(check, axes, derived) || !fill_sharding(check, d, derived)) {
-        return std::nullopt;
+    found.sound = fill_axes(check, axes, derived);
+    if (found.dp && found.cp && product(d.dp, d.cp) <= kMostRanks) {
+        found.sound = fill_sharding(check, d, derived) && found.sound;
     }
-    return d;
+    return found;
 }
 
 std::optional<std::int64_t> find_micro_batches(const JobCheck& check) {

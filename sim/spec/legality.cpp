@@ -24,6 +24,11 @@ Place place_at(const DocNode& document, std::string_view path) {
     return node->place;
 }
 
+bool is_known(const DocNode& document, std::string_view path) {
+    const DocNode* node = document.at(path);
+    return node == nullptr || !node->unresolved;
+}
+
 Place JobCheck::at(std::string_view path) const {
     return place_at(document, path);
 }
@@ -91,7 +96,7 @@ void check_tensor_parallel(const JobCheck& check) {
             error.notes.push_back(
                 {check.at(path),
                  fmt::format("{} is given here", path.substr(path.rfind('.') + 1))});
-            const int domain = nvlink_domain(check.machine.cluster.node);
+            const int domain = check.machine_known ? nvlink_domain(check.machine.cluster.node) : 1;
             error.hint = domain == 1
                              ? fmt::format("divisors of {}: {}", value, divisors_of(value, value))
                              : fmt::format("divisors of {} within one NVLink domain of {}: {}",
@@ -175,7 +180,6 @@ void check_context_parallel(const JobCheck& check) {
 
 void check_experts(const JobCheck& check) {
     const Parallel& parallel = check.job.parallel;
-    const Degrees& d = check.job.degrees;
     const std::int64_t experts = check.job.model.moe.experts;
     if (experts == 0) {
         if (parallel.ep > 1) {
@@ -195,9 +199,15 @@ void check_experts(const JobCheck& check) {
         error.notes.push_back({check.at("workload.model.moe.experts"), "experts is given here"});
         error.hint = fmt::format("divisors of {}: {}", experts, divisors_of(experts, experts));
     }
+}
+
+void check_expert_ranks(const JobCheck& check) {
+    const Parallel& parallel = check.job.parallel;
+    const Degrees& d = check.job.degrees;
+    const std::int64_t experts = check.job.model.moe.experts;
     const std::int64_t ranks = product(product(d.dp, d.cp), d.tp);
     const std::int64_t group = product(parallel.ep, parallel.etp);
-    if (ranks % group != 0) {
+    if (experts > 0 && ranks % group != 0) {
         Diagnostic& error =
             check.error("E0325",
                         "parallel.ep",
@@ -211,7 +221,7 @@ void check_experts(const JobCheck& check) {
     }
 }
 
-void check_pipeline(const JobCheck& check) {
+void check_schedule(const JobCheck& check) {
     const Degrees& d = check.job.degrees;
     const bool interleaved = check.job.parallel.schedule == Schedule::Interleaved;
     if (d.vpp > 1 && !interleaved) {
@@ -234,8 +244,14 @@ void check_pipeline(const JobCheck& check) {
         error.notes.push_back({check.at("parallel.pp"), "pp is given here"});
         error.hint = "say `schedule: 1f1b` and `vpp: 1`, or give pp";
     }
+}
+
+void check_rounds(const JobCheck& check) {
+    const Degrees& d = check.job.degrees;
+    const bool interleaved = check.job.parallel.schedule == Schedule::Interleaved;
     const std::int64_t m = check.job.micro_batches;
-    if (interleaved && d.pp > 1 && m % d.pp != 0 && !check.job.stack.ragged_interleaving) {
+    if (check.stack_known && interleaved && d.pp > 1 && m % d.pp != 0 &&
+        !check.job.stack.ragged_interleaving) {
         Diagnostic& error = check.error(
             "E0323",
             "parallel.pp",
@@ -282,7 +298,8 @@ void check_recompute(const JobCheck& check) {
             most = std::max(most, chunk.layers);
         }
     }
-    if (training.recompute_layers && *training.recompute_layers > most) {
+    if (training.recompute_layers && !check.job.stages.empty() &&
+        *training.recompute_layers > most) {
         check
             .error("E0333",
                    "training.recompute_layers",

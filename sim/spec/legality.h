@@ -18,6 +18,10 @@ struct JobCheck {
     const Machine& machine;
     const DocNode& document;
     Diagnostics& diagnostics;
+    // False after a name that leads nowhere: what follows from that part is not checked.
+    bool machine_known = true;
+    bool model_known = true;
+    bool stack_known = true;
 
     // Place of a key, or of the nearest part of it that is there.
     [[nodiscard]] Place at(std::string_view path) const;
@@ -25,6 +29,8 @@ struct JobCheck {
     Diagnostic& warning(const char* code, std::string_view path, std::string text) const;
 };
 [[nodiscard]] Place place_at(const DocNode& document, std::string_view path);
+// False below a name that leads nowhere, which has been reported.
+[[nodiscard]] bool is_known(const DocNode& document, std::string_view path);
 
 void check_sizes(const JobCheck& check);
 // Gradient buckets beyond what is simulated; `stage_gradients`: on one rank of the fullest stage.
@@ -35,7 +41,9 @@ void check_tensor_parallel(const JobCheck& check);
 void warn_beyond_nvlink(const JobCheck& check);
 void check_context_parallel(const JobCheck& check);
 void check_experts(const JobCheck& check);
-void check_pipeline(const JobCheck& check);
+void check_expert_ranks(const JobCheck& check);
+void check_schedule(const JobCheck& check);
+void check_rounds(const JobCheck& check);  // of micro-batches, when their number is known
 void check_recompute(const JobCheck& check);
 void warn_shapes(const JobCheck& check);
 void check_placement(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics);

@@ -186,9 +186,17 @@ void check_trace_ranks(const Plan& plan, const DocNode& composed, Diagnostics& d
 }  // namespace
 
 void check_placement(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics) {
+    check_rank_order(plan, composed, diagnostics);
+    for (const char* part : {"machine.cluster",
+                             "machine.cluster.node",
+                             "machine.cluster.node.gpu",
+                             "machine.cluster.fabric"}) {
+        if (!is_known(composed, part)) {
+            return;
+        }
+    }
     check_nodes(plan, composed, diagnostics);
     check_machine(plan, composed, diagnostics);
-    check_rank_order(plan, composed, diagnostics);
     check_events(plan, composed, diagnostics);
     check_trace_ranks(plan, composed, diagnostics);
 }

@@ -141,14 +141,14 @@ void derive_model(JobPart& part, const Model& before) {
     }
 }
 
-void resolve_degrees(JobPart& part, const JobCheck& check) {
+FoundDegrees resolve_degrees(JobPart& part, const JobCheck& check) {
     Job& job = part.job;
     std::vector<std::string> derived;
-    const std::optional<Degrees> degrees = find_degrees(check, derived);
-    if (!degrees) {
-        return;
+    const FoundDegrees found = find_degrees(check, derived);
+    job.degrees = found.degrees;
+    if (!found.sound) {
+        return found;
     }
-    job.degrees = *degrees;
     job.parallel.tp = job.degrees.tp;
     job.parallel.pp = job.degrees.pp;
     job.parallel.cp = job.degrees.cp;
@@ -160,6 +160,7 @@ void resolve_degrees(JobPart& part, const JobCheck& check) {
     for (const std::string& path : derived) {
         part.derive(path, kFromDerived);
     }
+    return found;
 }
 
 void require_sequence(const JobCheck& check) {
@@ -185,23 +186,40 @@ void check_positions(const JobCheck& check) {
     }
 }
 
-// Rules that a workload trace also obeys (widths and heads are known only to its ops).
-void resolve_trace_job(JobPart& part, const JobCheck& check) {
-    warn_beyond_nvlink(check);
-    check_pipeline(check);
-    check_experts(check);
-    part.job.padded_vocabulary = 0;
-    part.job.stages = lay_out_stages(check);
-    check_recompute(check);
-    if (!part.given("workload.sequence")) {
-        part.derive("workload.sequence", kFromDerived);
+// The rules of the strategy, each as far as the degrees it speaks of are known. Widths and heads of a workload trace are
+// known only to its ops (io/trace_split.h).
+void check_strategy(const JobCheck& check, const FoundDegrees& found, bool trace) {
+    const bool model = check.model_known && !trace;
+    if (model) {
+        check_positions(check);
+        check_experts(check);
+    }
+    if (found.tp && model) {
+        check_tensor_parallel(check);
+    }
+    if (found.tp && check.machine_known) {
+        warn_beyond_nvlink(check);
+    }
+    if (found.tp && found.cp && model) {
+        check_context_parallel(check);
+    }
+    if (found.sound && (model || trace)) {
+        check_expert_ranks(check);
+    }
+    if (found.pp) {
+        check_schedule(check);
+    }
+    if (found.pp && check.job.micro_batches > 0) {
+        check_rounds(check);
     }
 }
 
 // The degrees came with the file. Expert groups divide the data-parallel ranks; the ranks of one position in them share
 // their experts.
 void resolve_executed_job(JobPart& part, const JobCheck& check) {
-    resolve_degrees(part, check);
+    if (!resolve_degrees(part, check).sound) {
+        return;
+    }
     Degrees& d = part.job.degrees;
     if (d.dp % d.ep != 0) {
         Diagnostic& error = check.error(
@@ -216,57 +234,48 @@ void resolve_executed_job(JobPart& part, const JobCheck& check) {
     part.job.micro_batches = 1;
 }
 
-void resolve_model_job(JobPart& part, const JobCheck& check) {
+void resolve_job(JobPart& part, const JobCheck& check) {
     Job& job = part.job;
-    check_positions(check);
-    check_tensor_parallel(check);
-    warn_beyond_nvlink(check);
-    check_context_parallel(check);
-    check_experts(check);
-    check_pipeline(check);
-    job.padded_vocabulary =
-        round_up(job.model.vocabulary, product(job.stack.vocabulary_multiple, job.degrees.tp));
-    job.stages = lay_out_stages(check);
-    check_recompute(check);
-    check_buckets(check, stage_gradients(job));
-    warn_shapes(check);
-}
-
-void resolve_job(JobPart& part, const Machine& machine, Diagnostics& diagnostics) {
-    const std::size_t before = diagnostics.errors();
-    const JobCheck check{part.job, machine, part.document, diagnostics};
+    const std::size_t before = check.diagnostics.errors();
     check_sizes(check);
-    if (diagnostics.errors() != before) {
-        return;
+    if (check.diagnostics.errors() != before) {
+        return;  // later products might not fit
     }
-    if (part.job.is_executed()) {
+    if (job.is_executed()) {
         resolve_executed_job(part, check);
         return;
     }
-    const bool trace = !part.job.trace_file.empty();
-    if (!trace) {
+    const bool trace = !job.trace_file.empty();
+    if (trace && !part.given("workload.sequence")) {
+        part.derive("workload.sequence", kFromDerived);
+    }
+    if (!trace && check.model_known) {
         require_sequence(check);
-        const Model model = part.job.model;
+        const Model model = job.model;
         const DocNode* document = part.document.at("workload.model");
         complete_model(
-            part.job.model, document == nullptr ? part.document : *document, diagnostics);
+            job.model, document == nullptr ? part.document : *document, check.diagnostics);
         derive_model(part, model);
         take_choices_of_stack(part);
     }
     take_dependent_defaults(part);
-    resolve_degrees(part, check);
-    if (diagnostics.errors() != before) {
+    const FoundDegrees found = resolve_degrees(part, check);
+    if (found.dp) {
+        job.micro_batches = find_micro_batches(check).value_or(0);
+    }
+    check_strategy(check, found, trace);
+    if (found.pp && check.model_known) {
+        job.stages = lay_out_stages(check);
+    }
+    check_recompute(check);
+    if (check.diagnostics.errors() != before || !found.sound) {
         return;
     }
-    const std::optional<std::int64_t> micro_batches = find_micro_batches(check);
-    if (!micro_batches) {
-        return;
-    }
-    part.job.micro_batches = *micro_batches;
-    if (trace) {
-        resolve_trace_job(part, check);
-    } else {
-        resolve_model_job(part, check);
+    if (!trace) {
+        job.padded_vocabulary =
+            round_up(job.model.vocabulary, product(job.stack.vocabulary_multiple, job.degrees.tp));
+        check_buckets(check, stage_gradients(job));
+        warn_shapes(check);
     }
 }
 
@@ -353,8 +362,16 @@ void resolve(Plan& plan,
             document = composed.find("background")->items[j - 1].find("scenario");
             prefix = fmt::format("background[{}].scenario.", j - 1);
         }
+        if (document->unresolved) {
+            continue;
+        }
+        JobCheck check{job, plan.machine, *document, diagnostics};
+        check.machine_known =
+            is_known(composed, "machine.cluster") && is_known(composed, "machine.cluster.node");
+        check.model_known = is_known(*document, "workload.model");
+        check.stack_known = is_known(*document, "stack");
         JobPart part{job, *document, std::move(prefix), derivations};
-        resolve_job(part, plan.machine, diagnostics);
+        resolve_job(part, check);
     }
     check_placement(plan, composed, diagnostics);
 }

@@ -10,7 +10,8 @@
 namespace memwall {
 
 // `plan` as read from `composed` (field table of Plan). Errors and warnings stand at the places of `composed`; values
-// filled in are entered into `derivations`. The plan is complete only when no error was added.
+// filled in are entered into `derivations`. The plan is complete only when no error was added, and none stands before it:
+// after a name that leads nowhere the rules are checked that do not need it.
 void resolve(Plan& plan,
              const DocNode& composed,
              Derivations& derivations,

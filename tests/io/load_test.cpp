@@ -1,5 +1,7 @@
 #include "sim/io/load.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "sim/io/print_plan.h"
@@ -451,6 +453,49 @@ TEST_CASE("a background job may be a copy of the scenario, or of what it varies"
     CHECK_FALSE(load(files, {}, wrong, "scenarios/b.yaml"));
     CHECK(wrong.errors() == 1);
     CHECK(wrong.sorted()[0].code == "E0113");
+}
+
+// m: 16 heads, hidden 1024, ffn 4096, 4 layers; 2 nodes of 8 GPUs.
+TEST_CASE("every rule that is violated is reported at once") {
+    MemoryFiles files = small_world();
+    const auto codes = [&](const std::vector<std::string>& sets) {
+        Diagnostics diagnostics;
+        CHECK_FALSE(load(files, sets, diagnostics));
+        std::vector<std::string> all;
+        for (const Diagnostic& d : diagnostics.sorted()) {
+            if (d.severity == Severity::Error) {
+                all.push_back(d.code);
+            }
+        }
+        std::sort(all.begin(), all.end());
+        return all;
+    };
+    using Codes = std::vector<std::string>;
+    const std::vector<std::string> wrong = {"parallel.tp=3",
+                                            "parallel.pp=5",
+                                            "parallel.dp=8",
+                                            "batch.global=63",
+                                            "parallel.sharding={kind: fsdp, shard: 3}",
+                                            "workload.sequence=4096"};
+    CHECK(codes(wrong) ==
+          Codes{"E0310", "E0312", "E0314", "E0315", "E0319", "E0320", "E0330", "E0335"});
+    // A name that leads nowhere takes only what follows from it along.
+    const auto with = [&](const std::string& set) {
+        std::vector<std::string> all = wrong;
+        all.push_back(set);
+        return all;
+    };
+    CHECK(codes(with("machine.cluster=nowhere")) ==
+          Codes{"E0113", "E0312", "E0314", "E0315", "E0319", "E0320", "E0330", "E0335"});
+    CHECK(codes(with("machine.cluster.node.gpu=nothing")) ==
+          Codes{"E0113", "E0310", "E0312", "E0314", "E0315", "E0319", "E0320", "E0330", "E0335"});
+    CHECK(codes(with("workload.model=nobody")) == Codes{"E0113", "E0310", "E0319", "E0320"});
+    CHECK(codes({"machine.cluster=nowhere", "workload.model=nobody", "stack=none"}) ==
+          Codes{"E0113", "E0113", "E0113"});
+    // What is auto and cannot be worked out is not known: nothing is concluded from it.
+    CHECK(codes({"parallel.tp=3", "batch.global=63"}) == Codes{"E0310", "E0312", "E0314", "E0315"});
+    // After a value that cannot be read nothing is: it may have been meant otherwise.
+    CHECK(codes(with("batch.micro=x")) == Codes{"E0204"});
 }
 
 TEST_CASE("two jobs on one node are refused") {

@@ -18,7 +18,8 @@ struct Case {
         machine.cluster.node.gpus = 8;
     }
     std::optional<Degrees> find() {
-        return find_degrees({job, machine, document, diagnostics}, derived);
+        const FoundDegrees found = find_degrees({job, machine, document, diagnostics}, derived);
+        return found.sound ? std::optional(found.degrees) : std::nullopt;
     }
     [[nodiscard]] std::string code() const {
         return diagnostics.has_errors() ? diagnostics.sorted()[0].code : "";
