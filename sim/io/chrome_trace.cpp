@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/analyze/breakdown.h"
+#include "sim/parallel/describe.h"
 
 namespace memwall {
 namespace {
@@ -113,36 +114,6 @@ void add_memory(std::string& out, const RunResult& result) {
 }
 
 }  // namespace
-
-std::string_view stream_name(Stream stream) {
-    switch (stream) {
-    case Stream::Compute:
-        return "compute";
-    case Stream::Tp:
-        return "tp";
-    case Stream::Cp:
-        return "cp";
-    case Stream::Ep:
-        return "ep";
-    case Stream::Dp:
-        return "dp";
-    case Stream::Gather:
-        return "gather";
-    case Stream::Replicate:
-        return "replicate";
-    case Stream::PpSendNext:
-        return "pp send next";
-    case Stream::PpRecvPrev:
-        return "pp receive previous";
-    case Stream::PpSendPrev:
-        return "pp send previous";
-    case Stream::PpRecvNext:
-        return "pp receive next";
-    case Stream::Copy:
-        return "copy";
-    }
-    return "";
-}
 
 std::string chrome_trace(const RunResult& result,
                          const ProgramSet& programs,

@@ -11,6 +11,4 @@ namespace memwall {
                                        const ProgramSet& programs,
                                        const std::string& name);
 
-[[nodiscard]] std::string_view stream_name(Stream stream);
-
 }  // namespace memwall

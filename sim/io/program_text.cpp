@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/quantity.h"
-#include "sim/io/chrome_trace.h"
+#include "sim/parallel/describe.h"
 
 namespace memwall {
 namespace {
@@ -40,69 +40,14 @@ std::vector<Line> lines_of(const ProgramSet& set,
     return lines;
 }
 
-std::string_view collective_name(CollectiveKind kind) {
-    switch (kind) {
-    case CollectiveKind::AllReduce:
-        return "all-reduce";
-    case CollectiveKind::AllGather:
-        return "all-gather";
-    case CollectiveKind::ReduceScatter:
-        return "reduce-scatter";
-    case CollectiveKind::Broadcast:
-        return "broadcast";
-    case CollectiveKind::AllToAll:
-        return "all-to-all";
-    case CollectiveKind::Barrier:
-        return "barrier";
-    }
-    return "";
-}
-
-std::string kernel_text(const Kernel& kernel) {
-    if (const auto* g = std::get_if<Gemm>(&kernel)) {
-        return fmt::format("gemm {} x {} x {}{}",
-                           g->m,
-                           g->n,
-                           g->k,
-                           g->batch > 1 ? fmt::format(" x{}", g->batch) : "");
-    }
-    if (const auto* a = std::get_if<Attention>(&kernel)) {
-        return fmt::format(
-            "attention {} x {} heads, {} x {}", a->batch, a->heads, a->queries, a->keys);
-    }
-    if (const auto* m = std::get_if<MemoryBound>(&kernel)) {
-        return fmt::format("{} read and written", human(m->bytes));
-    }
-    if (const auto* c = std::get_if<Copy>(&kernel)) {
-        return fmt::format(
-            "copy {} {}", human(c->bytes), c->to_device ? "to the device" : "to the host");
-    }
-    return fmt::format("measured {}", human(std::get<Measured>(kernel).duration));
-}
-
-std::string exchange_text(const Exchange& exchange) {
-    std::string text;
-    for (const PeerTransfer& t : exchange.transfers) {
-        text += fmt::format("{}{} {} {} stage {}",
-                            text.empty() ? "" : ", ",
-                            t.send ? "send" : "receive",
-                            human(t.bytes),
-                            t.send ? "to" : "from",
-                            t.stage);
-    }
-    return text;
-}
-
 std::string work_text(const ProgramSet& set, const Op& op) {
     switch (op.kind) {
     case OpKind::Compute:
-        return kernel_text(set.kernels[op.work]);
-    case OpKind::Collective: {
-        const CollectiveCall& call = set.collectives[op.work];
-        return fmt::format("{} {}", collective_name(call.kind), human(call.bytes));
-    }
+        return describe_kernel(set.kernels[op.work]);
+    case OpKind::Collective:
+        return describe_collective(set.collectives[op.work]);
     case OpKind::Exchange:
-        return exchange_text(set.exchanges[op.work]);
+        return describe_exchange(set.exchanges[op.work]);
     case OpKind::HostWork:
         return "host only";
     case OpKind::Drain:

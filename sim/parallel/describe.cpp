@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/check.h"
+#include "sim/core/quantity.h"
 #include "sim/parallel/slots.h"
 
 namespace memwall {
@@ -188,17 +189,17 @@ std::string_view stream_name(Stream stream) {
     case Stream::Gather:
         return "gather";
     case Stream::PpSendNext:
-        return "send next";
+        return "pp send next";
     case Stream::PpRecvPrev:
-        return "receive previous";
+        return "pp receive previous";
     case Stream::PpSendPrev:
-        return "send previous";
+        return "pp send previous";
     case Stream::PpRecvNext:
-        return "receive next";
+        return "pp receive next";
     case Stream::Copy:
         return "copy";
     case Stream::Replicate:
-        return "replicas";
+        return "replicate";
     }
     return "";
 }
@@ -263,32 +264,32 @@ std::string describe_kernel(const Kernel& kernel) {
                                    a.backward ? "backward" : "forward");
             },
             [](const MemoryBound& m) {
-                return fmt::format("{} {} B", memory_kind_name(m.kind), m.bytes.value);
+                return fmt::format("{} {}", memory_kind_name(m.kind), human(m.bytes));
             },
             [](const Copy& c) {
                 return fmt::format(
-                    "copy {} B {}", c.bytes.value, c.to_device ? "to device" : "to host");
+                    "copy {} {}", human(c.bytes), c.to_device ? "to device" : "to host");
             },
-            [](const Measured& m) { return fmt::format("measured {} ps", m.duration.count()); },
+            [](const Measured& m) { return fmt::format("measured {}", human(m.duration)); },
         },
         kernel);
 }
 
 std::string describe_collective(const CollectiveCall& call) {
     return fmt::format(
-        "{} {} {} B", collective_name(call.kind), role_name(call.role), call.bytes.value);
+        "{} {} {}", collective_name(call.kind), role_name(call.role), human(call.bytes));
 }
 
 std::string describe_exchange(const Exchange& exchange) {
     std::string text;
     for (const PeerTransfer& t : exchange.transfers) {
-        text += fmt::format("{}{} {} {} stage {}: {} B",
+        text += fmt::format("{}{} {} {} stage {}: {}",
                             text.empty() ? "" : "; ",
                             t.send ? "send" : "receive",
                             t.channel == 0 ? "activation" : "gradient",
                             t.send ? "to" : "from",
                             t.stage,
-                            t.bytes.value);
+                            human(t.bytes));
     }
     return text;
 }

@@ -16,8 +16,7 @@ struct ProgramLine {
     std::string segment;  // name of the segment it stands in; empty = an item of its own
     std::string stream;   // empty for host work
     std::string label;    // "L0 qkv"
-    std::string
-        work;  // "gemm 2048 x 4608 x 12288 fp16", "all-reduce tp 50331648 B", "to stage 3: ..."
+    std::string work;  // "gemm 2048 x 4608 x 12288 fp16", "all-reduce tp 48 MiB", "to stage 3: ..."
     std::string waits;  // slots, comma-separated
     std::string records;
     Duration host{};  // of a collapsed segment: of all its ops

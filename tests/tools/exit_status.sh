@@ -65,7 +65,7 @@ expect 0 "MFU, HFU            not available" run $a
 expect 0 '"mfu": null' run $a --json
 expect 0 "slices of 1 ranks" run $a --quiet --trace-out "$work/step.json.gz"
 expect 0 "ok" check $a
-expect 0 "all-reduce 128 MiB" program $a --rank 7
+expect 0 "all-reduce dp 128 MiB" program $a --rank 7
 expect 2 "ranks are 0 to 7" program $a --rank 8
 expect 2 "memwall program" trace $a
 expect 0 "not available" explain mfu $a
