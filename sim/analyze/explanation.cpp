@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/analyze/explain_work.h"
 #include "sim/analyze/flops.h"
+#include "sim/analyze/terms.h"
 #include "sim/core/quantity.h"
 
 namespace memwall {
@@ -96,12 +98,13 @@ std::vector<ExplainedInput> memory_inputs(const Run& r) {
     std::vector<ExplainedInput> inputs;
     for (std::size_t c = 0; c < stage.peak.composition.size(); ++c) {
         if (stage.peak.composition.at(c) != 0 && is_allocated(static_cast<TensorClass>(c))) {
-            inputs.push_back({std::string(kTensorClassNames.at(c)),
-                              fmt::format("on stage {}, at {}", stage.stage, stage.peak.where),
-                              gib(stage.peak.composition.at(c))});
+            inputs.push_back(
+                {std::string(kTensorClassNames.at(c)), "", gib(stage.peak.composition.at(c))});
         }
     }
-    inputs.push_back({"allocated", "sum of these classes", gib(stage.peak.allocated)});
+    inputs.push_back({"allocated",
+                      fmt::format("their sum on stage {}, at {}", stage.stage, stage.peak.where),
+                      gib(stage.peak.allocated)});
     inputs.push_back({"reserved", "what the caching allocator holds", gib(stage.peak.reserved)});
     inputs.push_back({"context", "outside the allocator", gib(context_bytes(stage.peak))});
     inputs.push_back({"device", "reserved + context", gib(stage.peak.device)});
@@ -109,21 +112,57 @@ std::vector<ExplainedInput> memory_inputs(const Run& r) {
     return inputs;
 }
 
-constexpr std::array<Entry, 23> kEntries = {{
+constexpr std::array kEntries = std::to_array<Entry>({
     {"bubble",
      "the rank waits for a send/recv whose sender has not started it, and the chain of senders is "
      "busy or waiting itself",
      "",
      bubble_inputs},
     {"bubble_fraction", "share of the step under the label bubble", "bubble / T", bubble_inputs},
+    {"collective",
+     "an operation of a group of ranks, such as an all-reduce; alone it takes a delay, in which it "
+     "holds SMs, and then its bytes over the rate that the algorithm and the links allow; others "
+     "on its links slow it down",
+     "delay + bytes / min(rate of the algorithm, what the links allow)",
+     [](const Run& r) { return costly_collectives(r.facts); }},
     {"compute",
      "a kernel runs on the compute stream that is neither a replay for backward nor the optimizer",
      "",
      step_inputs},
+    {"executed_flops", "FLOPs of all kernels of a step: F_executed", "", flop_inputs},
     {"exposed",
      "no kernel runs and the next compute op waits for a transfer that is in progress",
      "",
      step_inputs},
+    {"exposed cp",
+     "exposed communication of context parallelism, which shares the sequence",
+     "",
+     step_inputs},
+    {"exposed dp",
+     "exposed communication of data parallelism: gradients, and parameters",
+     "",
+     step_inputs},
+    {"exposed ep",
+     "exposed communication of expert parallelism: tokens to their experts",
+     "",
+     step_inputs},
+    {"exposed fsdp gather",
+     "exposed communication of FSDP that gathers parameters",
+     "",
+     step_inputs},
+    {"exposed fsdp reduce",
+     "exposed communication of FSDP that reduces gradients",
+     "",
+     step_inputs},
+    {"exposed offload copy",
+     "exposed communication of copies between host and GPU",
+     "",
+     step_inputs},
+    {"exposed pp",
+     "exposed communication of pipeline stages: activations and gradients",
+     "",
+     step_inputs},
+    {"exposed tp", "exposed communication of tensor parallelism, inside a layer", "", step_inputs},
     {"exposed_communication_s", "sum of the exposed labels, mean over ranks", "", step_inputs},
     {"first_step_time_s",
      "the first, cold step: no gather or send is left over from a step before it",
@@ -133,6 +172,10 @@ constexpr std::array<Entry, 23> kEntries = {{
      "device peak <= usable on every rank, and host bytes <= host capacity on every node",
      "device peak <= usable",
      memory_inputs},
+    {"hardware_flops",
+     "model FLOPs and forward products that are executed again for backward: F_hw",
+     "",
+     flop_inputs},
     {"hfu",
      "hardware FLOPs utilisation: recomputation included, attention counted as in mfu",
      "F_hw / (T n peak)",
@@ -147,6 +190,16 @@ constexpr std::array<Entry, 23> kEntries = {{
      step_inputs},
     {"idle", "after the rank's last op of the step", "", step_inputs},
     {"imbalance", "the rank waits for a peer that has not joined a collective", "", step_inputs},
+    {"interference_s",
+     "by how much kernels take longer because communication beside them holds SMs; part of "
+     "compute, recompute and optimizer; mean over ranks",
+     "",
+     step_inputs},
+    {"kernel",
+     "one launch on a GPU; alone it takes the time of its arithmetic and of its memory traffic, "
+     "whichever is longer and somewhat more, and a fixed part; fewer SMs while communication runs",
+     "role (compute^4 + memory^4)^(1/4) + fixed",
+     [](const Run& r) { return costly_kernels(r.facts); }},
     {"memory_margin_bytes",
      "usable memory minus the device peak of the fullest rank",
      "usable - device peak",
@@ -159,6 +212,10 @@ constexpr std::array<Entry, 23> kEntries = {{
      "model FLOPs utilisation against the bf16 peak, for comparison with fp8 runs",
      "F_model / (T n peak_bf16)",
      flop_inputs},
+    {"model_flops",
+     "FLOPs that the step needs whatever the strategy: F_model",
+     "B s (6 P + 12 A s a)",
+     flop_inputs},
     {"optimizer",
      "a kernel after the last gradient is reduced: norm, clipping, update",
      "",
@@ -167,11 +224,20 @@ constexpr std::array<Entry, 23> kEntries = {{
      "reserved + context + communication buffers + library workspaces outside the allocator",
      "",
      memory_inputs},
+    {"peak_flops_per_s",
+     "dense datasheet rate of the card in the precision of most matrix products",
+     "",
+     flop_inputs},
     {"peak_memory_bytes",
      "bytes in live tensors, in the order in which the host issues, max over ranks and instants",
      "",
      memory_inputs},
     {"peak_reserved_bytes", "what the caching allocator holds", "", memory_inputs},
+    {"recompute",
+     "a kernel runs that forward ran before: activations are made again for backward; among "
+     "memory classes: what they take",
+     "",
+     step_inputs},
     {"step_time_s",
      "from the end of step 1 to the end of step 2; a step ends when its last op on any rank has "
      "ended",
@@ -180,7 +246,57 @@ constexpr std::array<Entry, 23> kEntries = {{
     {"tflops_per_gpu", "model FLOPs per GPU and second", "F_model / (T n)", flop_inputs},
     {"tflops_per_gpu_hardware", "executed FLOPs per GPU and second", "F_hw / (T n)", flop_inputs},
     {"tokens_per_s_per_gpu", "tokens per GPU and second", "B s / (T n)", rate_inputs},
-}};
+    {"total_communication_s",
+     "time with a transfer in progress on the rank, hidden behind kernels or not; mean over ranks",
+     "",
+     step_inputs},
+});
+
+// What the report and its tables call a figure.
+struct Alias {
+    std::string_view label;
+    std::string_view name;
+};
+constexpr std::array kAliases = std::to_array<Alias>({
+    {"communication", "total_communication_s"},
+    {"device_memory", "peak_device_bytes"},
+    {"margin", "memory_margin_bytes"},
+    {"tflop_s_per_gpu", "tflops_per_gpu"},
+    {"tokens_s_per_gpu", "tokens_per_s_per_gpu"},
+});
+
+// "TFLOP/s per GPU" -> "tflop_s_per_gpu"
+std::string canonical(std::string_view name) {
+    std::string out;
+    for (const char c : name) {
+        const bool joins = c == ' ' || c == '-' || c == '/';
+        out += joins ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return out;
+}
+
+const Entry* find_entry(std::string_view name) {
+    const auto* const found = std::find_if(kEntries.begin(), kEntries.end(), [&](const Entry& e) {
+        return canonical(e.name) == name;
+    });
+    return found == kEntries.end() ? nullptr : found;
+}
+
+// The name that is explained when this one is typed; empty when there is none. Units may be left out.
+std::string known_name(std::string_view typed) {
+    std::string name = canonical(typed);
+    for (const Alias& alias : kAliases) {
+        if (alias.label == name) {
+            return std::string(alias.name);
+        }
+    }
+    for (const char* unit : {"", "_s", "_bytes"}) {
+        if (find_entry(name + unit) != nullptr || !meaning_of_term(name + unit).empty()) {
+            return name + unit;
+        }
+    }
+    return {};
+}
 
 std::string value_text(std::string_view name, const Metrics& m) {
     const FigureValue value = figure(m, name);
@@ -191,6 +307,17 @@ std::string value_text(std::string_view name, const Metrics& m) {
         return name.ends_with("_s") ? human(duration_from_seconds(value.value))
                                     : human_number(value.value);
     }
+    if (name == "model_flops" || name == "hardware_flops" || name == "executed_flops") {
+        return human(name == "model_flops"      ? m.model_flops
+                     : name == "hardware_flops" ? m.hardware_flops
+                                                : m.executed_flops);
+    }
+    if (name == "peak_flops_per_s") {
+        return human(m.peak);
+    }
+    if (name == "interference_s" || name == "total_communication_s") {
+        return human(name == "interference_s" ? m.interference : m.communication);
+    }
     const auto line = std::find_if(m.breakdown.begin(),
                                    m.breakdown.end(),
                                    [&](const BreakdownLine& l) { return l.label == name; });
@@ -199,40 +326,48 @@ std::string value_text(std::string_view name, const Metrics& m) {
                : fmt::format("{} ({})", human(line->mean), human_percent(line->share));
 }
 
-bool is_figure(std::string_view name) {
+bool needs_tokens_or_tensors(std::string_view name) {
     const std::vector<std::string_view>& all = measured_figures();
-    return std::find(all.begin(), all.end(), name) != all.end();
+    const bool figure = std::find(all.begin(), all.end(), name) != all.end();
+    return (figure && !is_known_of_executed(name)) || name.ends_with("_flops") ||
+           name == "peak_flops_per_s";
 }
 
 }  // namespace
 
 std::vector<std::string_view> explainable() {
     std::vector<std::string_view> names;
-    names.reserve(kEntries.size());
     for (const Entry& entry : kEntries) {
         names.push_back(entry.name);
     }
+    const std::vector<std::string_view> others = terms();
+    names.insert(names.end(), others.begin(), others.end());
+    std::sort(names.begin(), names.end());
     return names;
 }
 
-Explanation explain(std::string_view name, const RunFacts* facts, const Metrics* metrics) {
-    const auto* const entry = std::find_if(
-        kEntries.begin(), kEntries.end(), [&](const Entry& e) { return e.name == name; });
-    if (entry == kEntries.end()) {
-        return {};
-    }
+Explanation explain(std::string_view typed, const RunFacts* facts, const Metrics* metrics) {
+    const std::string name = known_name(typed);
     Explanation e;
+    const Entry* entry = find_entry(name);
+    if (entry == nullptr) {
+        e.meaning = meaning_of_term(name);
+        e.name = e.meaning.empty() ? "" : name;
+        return e;
+    }
     e.name = entry->name;
     e.meaning = entry->meaning;
     e.formula = entry->formula;
-    if (facts != nullptr && metrics != nullptr && metrics->executed &&
-        !is_known_of_executed(name) && is_figure(name)) {
+    if (facts == nullptr || metrics == nullptr) {
+        return e;
+    }
+    if (metrics->executed && needs_tokens_or_tensors(e.name)) {
         e.value =
             "not available: an executed workload states times and transfers, no tokens, FLOPs "
             "or tensors";
-    } else if (facts != nullptr && metrics != nullptr) {
+    } else {
         e.inputs = entry->inputs({*facts, *metrics});
-        e.value = value_text(name, *metrics);
+        e.value = value_text(e.name, *metrics);
     }
     return e;
 }

@@ -109,6 +109,17 @@ expect 0 "neighbour: node 1, 8 GPUs, gpt2-medium, tp 1 x pp 1 x cp 1 x dp 8, sta
 expect 0 "only the first is measured" run "$work/both.yaml"
 expect 0 '"name": "neighbour"' run "$work/both.yaml" --json
 
+# Every name that is advertised is explained, with the numbers of a run where it has some.
+for name in kernel collective mfu step_time_s bubble recompute "exposed tp" interference margin; do
+    expect 0 "$name" explain "$name"
+done
+COLUMNS=160 expect 0 "gemm 16384 x 50257 x 768 bf16; limit compute" explain kernel $x
+expect 0 "all-reduce tp 48 MiB" explain collective gpt3-175b-1024xa100
+expect 0 "ring simple over 8 ranks" explain collective gpt3-175b-1024xa100
+COLUMNS=160 expect 0 "held down by a link" explain collective $y --set "$half"
+expect 0 "limit measured" explain kernel scenarios/astra-transformer-8xa100.yaml
+expect 2 "every key of --json has an explanation" explain qwertyuiop
+
 # What fails is said, in the form that was asked for.
 expect 1 "FAIL step_time < 1ms (asked for): it is" run $x --quiet --set 'checks=[step_time < 1ms]'
 expect 1 "FAIL peak_memory > 70GiB (asked for): it is" run $x --set 'checks=[peak_memory > 70GiB]'

@@ -16,10 +16,30 @@ std::string as_text(const Explanation& e, const TextStyle& style) {
     std::string text = style.bold(e.name) + (e.value.empty() ? "" : " = " + e.value) + "\n  " +
                        wrapped(e.meaning, style.width, 2) + "\n";
     if (!e.formula.empty()) {
-        text += "  formula: " + e.formula + "\n";
+        text += "  formula: " + wrapped(e.formula, style.width, 11) + "\n";
     }
+    constexpr std::size_t kIndent = 4;
+    std::size_t symbols = 0;
+    std::size_t values = 0;
     for (const ExplainedInput& input : e.inputs) {
-        text += fmt::format("  {:<18} {:<22} {}\n", input.symbol, input.value, input.meaning);
+        symbols = std::max(symbols, input.symbol.size());
+        values = std::max(values, input.value.size());
+    }
+    // What it is stands beside the value, or beneath where there is little room.
+    const std::size_t column = kIndent + symbols + values + 4;
+    const bool beside = column + 24 <= static_cast<std::size_t>(style.width);
+    for (const ExplainedInput& input : e.inputs) {
+        text += fmt::format("    {:<{}}  {:<{}}",
+                            input.symbol,
+                            symbols,
+                            input.value,
+                            beside && !input.meaning.empty() ? values : 0);
+        if (!input.meaning.empty()) {
+            const std::size_t at = beside ? column : kIndent + 4;
+            text += beside ? "  " : "\n" + std::string(at, ' ');
+            text += wrapped(input.meaning, style.width, static_cast<int>(at));
+        }
+        text += "\n";
     }
     return text;
 }
@@ -40,11 +60,10 @@ std::string as_json(const Explanation& e) {
 }
 
 int unknown(Session& session, const std::string& name) {
-    std::vector<std::string_view> names = explainable();
-    const std::string_view near = nearest(name, names);
+    const std::string_view near = nearest(name, explainable());
     return session.refuse(fmt::format("nothing known about '{}'", name),
-                          near.empty() ? fmt::format("names: {}; or an error code such as E0312",
-                                                     fmt::join(names, ", "))
+                          near.empty() ? "every label of the report and every key of --json has "
+                                         "an explanation, and every error code such as E0312"
                                        : fmt::format("did you mean '{}'?", near));
 }
 
@@ -75,7 +94,7 @@ int command_explain(Session& session) {
     if (!loaded) {
         return kWrongInput;
     }
-    const std::optional<Prediction> predicted = predict(session, std::move(*loaded));
+    const std::unique_ptr<Prediction> predicted = predict(session, std::move(*loaded));
     if (!predicted) {
         return kWrongInput;
     }

@@ -41,15 +41,15 @@ ProgramSet programs_of(const Loaded& loaded, std::size_t job) {
     return lower(loaded.plan.jobs.at(job), trace_of(loaded, job));
 }
 
-std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptions options) {
-    Prediction p;
-    p.loaded = std::move(loaded);
+std::unique_ptr<Prediction> predict(Session& session, Loaded loaded, SimulateOptions options) {
+    auto prediction = std::make_unique<Prediction>(std::move(loaded));
+    Prediction& p = *prediction;
     const Plan& plan = p.loaded.plan;
     Diagnostics diagnostics;
     check_supported(plan, p.loaded.composed, diagnostics);
     session.complain(diagnostics);
     if (diagnostics.has_errors()) {
-        return std::nullopt;
+        return nullptr;
     }
     for (std::size_t job = 0; job < plan.jobs.size(); ++job) {
         const auto missing =
@@ -59,7 +59,7 @@ std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptio
                            "another card, training.precision, or "
                            "workload.with: attention: unfused; an attention law can be added to "
                            "the card's file in topologies/gpus");
-            return std::nullopt;
+            return nullptr;
         }
     }
     for (const auto& trace : p.loaded.traces) {
@@ -72,9 +72,9 @@ std::optional<Prediction> predict(Session& session, Loaded loaded, SimulateOptio
     p.result = simulate(plan, options, &p.parts);
     if (!p.result.refused.empty()) {
         session.refuse(p.result.refused);
-        return std::nullopt;
+        return nullptr;
     }
-    return p;
+    return prediction;
 }
 
 std::string deadlock_text(const RunResult& result) {

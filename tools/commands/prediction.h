@@ -1,7 +1,6 @@
 #pragma once
 // A scenario simulated and measured: what run and explain share.
 #include <memory>
-#include <optional>
 
 #include "sim/analyze/metrics.h"
 #include "sim/run/simulate.h"
@@ -9,7 +8,15 @@
 
 namespace memwall::cli {
 
+// Stays where it is made: the fabric refers to the machine.
 struct Prediction {
+    explicit Prediction(Loaded of) : loaded(std::move(of)) {}
+    Prediction(const Prediction&) = delete;
+    Prediction& operator=(const Prediction&) = delete;
+    Prediction(Prediction&&) = delete;
+    Prediction& operator=(Prediction&&) = delete;
+    ~Prediction() = default;
+
     Loaded loaded;
     std::unique_ptr<Fabric> fabric;
     SimulationParts parts;
@@ -26,11 +33,11 @@ struct Prediction {
 // What the ranks of a job run: read from the scenario's executed workload, or lowered from its trace.
 [[nodiscard]] ProgramSet programs_of(const Loaded& loaded, std::size_t job = 0);
 
-// nullopt after a complaint: the GPU lacks what the work needs (a number format, an attention kernel), or a named algorithm
+// nullptr after a complaint: the GPU lacks what the work needs (a number format, an attention kernel), or a named algorithm
 // cannot run.
-[[nodiscard]] std::optional<Prediction> predict(Session& session,
-                                                Loaded loaded,
-                                                SimulateOptions options = {});
+[[nodiscard]] std::unique_ptr<Prediction> predict(Session& session,
+                                                  Loaded loaded,
+                                                  SimulateOptions options = {});
 
 // Why programs cannot finish, one line for each blocked rank (the first 20).
 [[nodiscard]] std::string deadlock_text(const RunResult& result);

@@ -77,7 +77,7 @@ int command_run(Session& session) {
     options.timeline_ranks = timeline->ranks;
     loaded->plan.run.fold = loaded->plan.run.fold && !arguments.has("--no-fold");
     loaded->plan.run.coalesce = loaded->plan.run.coalesce && !arguments.has("--no-coalesce");
-    const std::optional<Prediction> predicted = predict(session, std::move(*loaded), options);
+    const std::unique_ptr<Prediction> predicted = predict(session, std::move(*loaded), options);
     if (!predicted) {
         return kWrongInput;
     }
