@@ -411,7 +411,9 @@ class Composer {
             }
             std::vector<Change> kept;
             for (std::size_t j = 0; j < changes.size(); ++j) {
-                if (j > i || (j < i && changes[j].at_reference)) {
+                const bool other_name =
+                    changes[j].path.empty() && changes[j].value.kind != DocNode::Kind::Map;
+                if (j > i || (j < i && changes[j].at_reference && !other_name)) {
                     kept.push_back(std::move(changes[j]));
                 }
             }

@@ -136,6 +136,12 @@ TEST_CASE("an override can replace the reference itself, and the overrides besid
     const Plan plan = load_good(files, {"machine.cluster=d"}).plan;
     CHECK(plan.machine.cluster.name == "d");
     CHECK(plan.machine.cluster.node.nics == 4);
+    // Of two names of one thing the stronger counts.
+    std::string& text = files.texts["scenarios/a.yaml"];
+    text.replace(text.find("{node.nics: 4}"), 14, "{node.gpu: g-half, node.gpu.sms: 90}");
+    const Gpu gpu = load_good(files, {"machine.cluster.node.gpu=g"}).plan.machine.cluster.node.gpu;
+    CHECK(gpu.name == "g");
+    CHECK(gpu.sms == 90);
 }
 
 TEST_CASE("`with` can be given by --set at any reference, as a map or key by key") {
