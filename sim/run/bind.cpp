@@ -9,6 +9,7 @@
 #include "sim/core/check.h"
 #include "sim/hardware/kernel_time.h"
 #include "sim/run/call_streams.h"
+#include "sim/run/groups.h"
 #include "sim/run/stepwise.h"
 
 namespace memwall {
@@ -51,18 +52,6 @@ class Binder {
     }
 
   private:
-    struct JobRanks {
-        std::uint32_t first = 0;
-        std::uint32_t tp = 1;
-        std::uint32_t cp = 1;
-        std::uint32_t dp = 1;
-        std::uint32_t pp = 1;
-        // d counts over dp x cp, cp innermost
-        [[nodiscard]] std::uint32_t at(std::uint32_t t, std::uint32_t d, std::uint32_t s) const {
-            return first + t + tp * (d + cp * dp * s);
-        }
-    };
-
     void add_links() {
         for (std::uint32_t l = 0; l < fabric_.links().size(); ++l) {
             const Link& link = fabric_.links()[l];
@@ -77,12 +66,7 @@ class Binder {
 
     void add_ranks(std::uint32_t j) {
         const Job& job = plan_.jobs[j];
-        const Degrees& d = job.degrees;
-        ranks_ = {size32(bound_.ranks.size()),
-                  size32(static_cast<std::size_t>(d.tp)),
-                  size32(static_cast<std::size_t>(d.cp)),
-                  size32(static_cast<std::size_t>(d.dp)),
-                  size32(static_cast<std::size_t>(d.pp))};
+        ranks_ = ranks_of(job.degrees, size32(bound_.ranks.size()));
         const std::uint32_t per_stage = ranks_.tp * ranks_.cp * ranks_.dp;
         const std::size_t world = bound_.ranks.size() + std::size_t{per_stage} * ranks_.pp;
         bound_.ranks.reserve(world);
@@ -118,64 +102,17 @@ class Binder {
     void add_groups(std::uint32_t j) {
         const ProgramSet& set = *bound_.code.jobs[j];
         count_calls(j);
-        const auto [first, tp, cp, dp, pp] = ranks_;
-        const std::uint32_t data = cp * dp;
-        const Degrees& degrees = plan_.jobs[j].degrees;
-        const auto shard =
-            std::clamp(size32(static_cast<std::size_t>(std::max(1, degrees.shard))), 1U, data);
-        const auto ep =
-            std::clamp(size32(static_cast<std::size_t>(std::max(1, degrees.ep))), 1U, data);
         std::vector<std::uint32_t> members;
-        // n members from (t, d, s) on, `step` apart
-        const auto group =
-            [&](GroupRole role, std::uint32_t from, std::uint32_t n, std::uint32_t step) {
-                members.clear();
-                for (std::uint32_t i = 0; i < n; ++i) {
-                    members.push_back(from + i * step);
-                }
-                add_group(j, set, role, members);
-            };
         const auto used = [&](GroupRole role) {
             return calls_[static_cast<std::size_t>(role)] > 0;
         };
-        for (std::uint32_t s = 0; s < pp; ++s) {
-            for (std::uint32_t d = 0; d < data; ++d) {
-                group(GroupRole::Tp, ranks_.at(0, d, s), tp, 1);
+        for_each_group(ranks_, plan_.jobs[j].degrees, used, [&](const GroupRanks& group) {
+            members.clear();
+            for (std::uint32_t i = 0; i < group.n; ++i) {
+                members.push_back(group.from + i * group.step);
             }
-            for (std::uint32_t t = 0; t < tp; ++t) {
-                for (std::uint32_t d = 0; d < data && used(GroupRole::Cp); d += cp) {
-                    group(GroupRole::Cp, ranks_.at(t, d, s), cp, tp);
-                }
-                if (used(GroupRole::Dp)) {
-                    group(GroupRole::Dp, ranks_.at(t, 0, s), data, tp);
-                }
-                for (std::uint32_t d = 0; d < data && used(GroupRole::Shard); d += shard) {
-                    group(GroupRole::Shard, ranks_.at(t, d, s), shard, tp);
-                }
-                for (std::uint32_t d = 0; d < shard && used(GroupRole::Replicate); ++d) {
-                    group(GroupRole::Replicate, ranks_.at(t, d, s), data / shard, tp * shard);
-                }
-                for (std::uint32_t d = 0; d < data && used(GroupRole::Ep); d += ep) {
-                    group(GroupRole::Ep, ranks_.at(t, d, s), ep, tp);
-                }
-            }
-        }
-        for (std::uint32_t d = 0; d < data; ++d) {
-            for (std::uint32_t t = 0; t < tp; ++t) {
-                if (used(GroupRole::Pp)) {
-                    group(GroupRole::Pp, ranks_.at(t, d, 0), pp, tp * data);
-                }
-                if (used(GroupRole::Embedding)) {
-                    group(GroupRole::Embedding,
-                          ranks_.at(t, d, 0),
-                          pp > 1 ? 2 : 1,
-                          tp * data * (pp - 1));
-                }
-            }
-        }
-        if (used(GroupRole::World)) {
-            group(GroupRole::World, first, tp * data * pp, 1);
-        }
+            add_group(j, set, group.role, members);
+        });
     }
 
     // Calls by role, and the streams that each is made on.
