@@ -71,7 +71,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0338", "the scenario and its executed workload contradict each other"},
     {"E0390", "legal, but not simulated in this release"},
     // The machine
-    {"E0401", "the GPU file lacks constants for a number format"},
+    {"E0401", "a file lacks constants that the run needs, or the GPU the number format"},
     {"E0402", "nothing joins the nodes"},
     {"E0403", "a mesh link does not join two GPUs"},
     {"E0404", "the node is wired with links that the GPU does not have"},

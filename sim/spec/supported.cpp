@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/spec/constants.h"
 #include "sim/spec/legality.h"
-#include "sim/spec/names.h"
 
 namespace memwall {
 namespace {
@@ -36,42 +36,6 @@ void check_job(const JobCheck& check) {
     }
 }
 
-// Half and single precision follow the bf16 constants (sim/hardware); narrower formats need their own.
-template <class T>
-bool covers(const std::map<Dtype, T>& rates, Dtype dtype) {
-    const bool follows = dtype == Dtype::Fp16 || dtype == Dtype::Fp32 || dtype == Dtype::Tf32;
-    return rates.contains(dtype) || (follows && rates.contains(Dtype::Bf16));
-}
-
-void check_constants(const JobCheck& check) {
-    const Gpu& gpu = check.machine.cluster.node.gpu;
-    const Dtype dtype = check.job.training.precision.compute;
-    const auto lacks = [&](const char* table) {
-        Diagnostic& error =
-            check.error("E0401",
-                        "machine.cluster.node.gpu",
-                        fmt::format("gpu '{}' has no {} for {}", gpu.name, table, name_of(dtype)));
-        error.notes.push_back({check.at("training.precision"),
-                               fmt::format("the precision computes in {}", name_of(dtype))});
-        error.hint = "choose another precision, or add the constants to the gpu file";
-    };
-    if (!covers(gpu.gemm, dtype)) {
-        lacks("gemm rates");
-    }
-    if (!gpu.peak.contains(dtype)) {
-        lacks("peak rate");
-    }
-    const AttentionImplementation attention = check.job.model.attention;
-    const bool fused =
-        attention != AttentionImplementation::Unfused && attention != AttentionImplementation::Auto;
-    const bool has = covers(gpu.attention_forward, dtype) && covers(gpu.attention_backward, dtype);
-    const bool has_flash2 = covers(gpu.flash2_forward, dtype) && covers(gpu.flash2_backward, dtype);
-    if (fused && check.job.trace_file.empty() && !has &&
-        !(attention == AttentionImplementation::Flash2 && has_flash2)) {
-        lacks("rates of fused attention");
-    }
-}
-
 }  // namespace
 
 bool check_supported(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics) {
@@ -95,10 +59,8 @@ bool check_supported(const Plan& plan, const DocNode& composed, Diagnostics& dia
             j == 0 ? &composed : composed.find("background")->items[j - 1].find("scenario");
         const JobCheck check{plan.jobs[j], plan.machine, *document, diagnostics};
         check_job(check);
-        if (!plan.jobs[j].is_executed()) {  // its kernels need no constants
-            check_constants(check);
-        }
     }
+    check_constants(plan, composed, diagnostics);
     return diagnostics.errors() == before;
 }
 
