@@ -10,6 +10,7 @@
 #include "sim/io/load.h"
 #include "sim/io/print_plan.h"
 #include "sim/spec/supported.h"
+#include "tests/fuzz/data_files.h"
 
 using namespace memwall;
 
@@ -19,26 +20,6 @@ void expect(bool holds) {
     if (!holds) {
         std::abort();
     }
-}
-
-// The data files in memory, so that a run reads nothing but its input.
-MemoryFiles read_data() {
-    DiskFiles disk;
-    MemoryFiles memory;
-    for (const DataKind kind : {DataKind::Gpu,
-                                DataKind::Node,
-                                DataKind::Fabric,
-                                DataKind::Cluster,
-                                DataKind::Stack,
-                                DataKind::Model}) {
-        const std::string folder = folder_of(kind);
-        for (const std::string& name : disk.list(std::string(MEMWALL_SOURCE_DIR) + "/" + folder)) {
-            const std::string path = folder + "/" + name;
-            memory.texts[path] =
-                disk.read(std::string(MEMWALL_SOURCE_DIR) + "/" + path, std::size_t{1} << 24).text;
-        }
-    }
-    return memory;
 }
 
 std::vector<std::string> split_sets(std::string_view& text) {
@@ -61,7 +42,7 @@ std::vector<std::string> split_sets(std::string_view& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static MemoryFiles files = read_data();
+    static MemoryFiles files = testing::read_data();
     static DataSource source(files, {""});
     const std::string bytes(data, data + size);
     std::string_view text = bytes;
