@@ -16,6 +16,7 @@ struct PlayedOp {
     std::uint32_t rank = 0;  // of Bound::ranks
     std::uint32_t node = 0;  // of its program
     std::uint16_t op = 0;    // of the node's piece
+    Ps issued = 0;           // by the host
     Ps start = 0;
     Ps end = 0;
 };

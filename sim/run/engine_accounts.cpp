@@ -155,7 +155,8 @@ void Engine::account_played_piece(std::uint32_t r) {
             }
         }
         if (rank.in_timeline) {
-            timeline_.push_back({r, running.node, i, spans_[i].start, spans_[i].end});
+            timeline_.push_back(
+                {r, running.node, i, player.host + op.issue, spans_[i].start, spans_[i].end});
         }
     }
     MW_CHECK(player.compute == running.exit,

@@ -235,7 +235,8 @@ void Engine::op_done(std::uint32_t r, Stream s, const Span& span) {
         stream.last_record = {index, stream.step};
     }
     if (rank.in_timeline && measured(rank, stream.step)) {
-        timeline_.push_back({r, stream.node, stream.op, span.start, span.end});
+        const Ps issued = host_start(rank, node, stream.step) + op.issue;
+        timeline_.push_back({r, stream.node, stream.op, issued, span.start, span.end});
     }
     if (piece.size() > 1) {
         OpenNode& open = open_node(rank, stream.node, stream.step);

@@ -62,12 +62,24 @@ struct LinkLoad {
 
 struct TimelineEntry {
     std::uint32_t rank = 0;
+    OpKind kind = OpKind::Compute;
     Stream stream = Stream::Compute;
     Category category = Category::Compute;
+    std::uint32_t work = 0;   // as Op::work
     std::uint32_t label = 0;  // ProgramSet::labels
     std::int32_t micro_batch = -1;
+    std::int16_t chunk = -1;
+    bool backward = false;
+    Duration host{};  // that it took to issue it,
+    Time issued{};    // up to here
     Time start{};
     Time end{};
+};
+
+// A rank of the timeline, and whom it stands for.
+struct TimelineRank {
+    std::uint32_t rank = 0;
+    std::uint32_t rank_class = 0;  // of RunResult::classes
 };
 
 // Live bytes by class at an instant of GPU time, for the memory counters of a timeline.
@@ -89,6 +101,7 @@ struct RunResult {
     std::vector<MemoryPeak> memory;  // per program
     std::vector<LinkLoad> links;
     std::vector<TimelineEntry> timeline;        // when asked for
+    std::vector<TimelineRank> timeline_ranks;   // of it
     std::vector<MemorySample> memory_timeline;  // of the same ranks
     std::uint64_t ranks = 0;
     std::uint64_t events = 0;  // retirements

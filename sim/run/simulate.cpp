@@ -40,14 +40,25 @@ void add_timeline(RunResult& result,
     for (const PlayedOp& op : ops) {
         const CodeNode& node = program.nodes[op.node];
         const CodeOp& code_op = bound.code.ops[bound.code.pieces[node.piece].ops_begin + op.op];
-        result.timeline.push_back({rank,
-                                   code_op.stream,
-                                   code_op.category,
-                                   code_op.label,
-                                   set.programs[program.program].items[node.item].micro_batch,
-                                   Time(Duration(op.start)),
-                                   Time(Duration(op.end))});
+        const Item& item = set.programs[program.program].items[node.item];
+        const Op& of_set = item.kind == Item::Kind::Segment
+                               ? set.segments[item.index].ops[code_op.source]
+                               : set.ops[item.index];
+        result.timeline.push_back({.rank = rank,
+                                   .kind = of_set.kind,
+                                   .stream = of_set.stream,
+                                   .category = of_set.category,
+                                   .work = of_set.work,
+                                   .label = of_set.label,
+                                   .micro_batch = item.micro_batch,
+                                   .chunk = item.chunk,
+                                   .backward = item.backward,
+                                   .host = of_set.host,
+                                   .issued = Time(Duration(op.issued)),
+                                   .start = Time(Duration(op.start)),
+                                   .end = Time(Duration(op.end))});
     }
+    result.timeline_ranks.push_back({rank, of});
     for (MemorySample sample : memory_samples(bound.code, bound_rank.program, ops)) {
         sample.rank = rank;
         result.memory_timeline.push_back(sample);

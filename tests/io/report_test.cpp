@@ -80,7 +80,9 @@ TEST_CASE("the table of memory lists the allocated classes, their sum, then the 
 TEST_CASE("the memory counter of a timeline stacks to the allocated bytes") {
     RunResult result;
     result.memory_timeline = {{0, Time(Duration(5'000'000)), some_bytes()}};
-    const auto json = nlohmann::json::parse(chrome_trace(result, {}, "x"));
+    Plan plan;
+    plan.jobs.emplace_back();
+    const auto json = nlohmann::json::parse(chrome_trace(result, {}, plan));
     double allocated = 0;
     double outside = 0;
     for (const auto& event : json["traceEvents"]) {

@@ -28,7 +28,7 @@ CommandSpec run_command() {
               false},
              {"--trace-ranks",
               "LIST",
-              "ranks in the trace, such as 0,8..15 (default: one of each class)",
+              "ranks in the trace, such as 0,8..15 (default: the first of each stage)",
               false},
              {"--no-fold",
               "",

@@ -109,8 +109,7 @@ bool write_timeline(Session& session,
     }
     const std::string error = write_file(
         request.file,
-        chrome_trace(
-            prediction.result, prediction.parts.programs.front(), prediction.loaded.plan.name));
+        chrome_trace(prediction.result, prediction.parts.programs.front(), prediction.loaded.plan));
     if (!error.empty()) {
         session.refuse(error);
         return false;
