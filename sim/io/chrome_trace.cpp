@@ -44,6 +44,12 @@ std::string micros(std::int64_t ps) {
     return fmt::format("{}.{:06d}", ps / 1'000'000, ps % 1'000'000);
 }
 
+// Viewers add start and duration in doubles, some after a shift; where rounding passes the start of the next slice they
+// stack the one on the other. A picosecond less is more than the rounding of 1,000 seconds.
+std::string duration_micros(Duration duration) {
+    return micros(std::max<std::int64_t>(0, duration.count() - 1));
+}
+
 std::string json_text(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -240,7 +246,7 @@ class Slices {
                        rank,
                        thread,
                        micros(start.time_since_epoch().count()),
-                       micros(duration.count()),
+                       duration_micros(duration),
                        category,
                        name);
     }
