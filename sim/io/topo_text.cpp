@@ -14,7 +14,7 @@ std::string rate(Bandwidth b) {
     return b.value > 0 ? human(b) : std::string("not limiting");
 }
 
-// "50 GB/s", "25 GB/s, 50 % of 50 GB/s", "(cannot limit)" behind it.
+// "50 GB/s", "25 GB/s, 50 % of 50 GB/s", "(no limit)" behind it.
 std::string capacity_text(const TopoLink& link) {
     std::string text = rate(link.capacity * link.left);
     if (link.left < 1) {
@@ -28,10 +28,8 @@ std::string links_text(std::string_view title,
                        const TextStyle& style) {
     std::string text = style.bold(title) + style.dim("  one direction") + "\n";
     for (const TopoLink& link : links) {
-        text += fmt::format("  {:<34}  {}{}\n",
-                            link.name,
-                            capacity_text(link),
-                            link.binding ? "" : "  (cannot limit)");
+        text += fmt::format(
+            "  {:<34}  {}{}\n", link.name, capacity_text(link), link.binding ? "" : "  (no limit)");
     }
     return text;
 }
@@ -58,7 +56,7 @@ std::string route_text(const TopoRoute& route, const TextStyle& style) {
                             hop.link.name,
                             hop.share,
                             capacity_text(hop.link),
-                            hop.link.binding ? "" : "  (cannot limit)");
+                            hop.link.binding ? "" : "  (no limit)");
     }
     return text + fmt::format("  limit {}, latency {}, {} switches{}\n",
                               rate(route.limit),
@@ -100,34 +98,37 @@ Json route_json(const TopoRoute& route) {
 
 std::string topo_text(const TopoView& view, const TextStyle& style) {
     const TopoReport& r = view.report;
-    std::string text = style.bold(r.cluster) + fmt::format("  {} nodes {} x {} GPUs, fabric {}\n",
-                                                           human_count(r.nodes),
+    std::string text = style.bold(r.cluster) + fmt::format("  {} {} x {} GPUs, fabric {}\n",
+                                                           counted(r.nodes, "node"),
                                                            r.node,
                                                            r.gpus_per_node,
                                                            r.fabric);
-    text += fmt::format("{} GPUs in {}; {} NICs per node; {} leaves, {} pods\n\n",
+    text += fmt::format("{} GPUs in {}; {} per node; {} leaves, {} pods\n\n",
                         human_count(static_cast<std::int64_t>(r.gpus)),
                         domains_text(r),
-                        r.nics_per_node,
+                        counted(r.nics_per_node, "NIC"),
                         r.leaves,
                         r.pods);
     text += style.bold("Tiers") + style.dim("  one direction") + "\n";
     text += fmt::format(
-        "  {:<34}{:>10}{:>16}{:>16}{:>18}\n", "tier", "links", "each", "all", "oversubscription");
+        "  {:<31}{:>8}{:>12}{:>12}  {}\n", "tier", "links", "each", "all", "oversubscribed");
     for (const TopoTier& tier : r.tiers) {
-        text += fmt::format("  {:<34}{:>10}{:>16}{:>16}{:>18}{}\n",
+        text += fmt::format("  {:<31}{:>8}{:>12}{:>12}  {}{}\n",
                             tier.name,
                             human_count(tier.links),
                             rate(tier.each),
                             rate(tier.total),
                             human_number(tier.oversubscription),
-                            tier.binding ? "" : "  (cannot limit)");
+                            tier.binding ? "" : " (no limit)");
     }
-    text += fmt::format("\n{}  {} between the halves of the GPUs, {} per GPU; held down by {}\n",
-                        style.bold("Bisection"),
-                        human(r.bisection),
-                        human(r.bisection_per_gpu),
-                        r.bisection_limit);
+    text += "\n" + style.bold("Bisection") + "  " +
+            wrapped(fmt::format("{} between the halves of the GPUs, {} per GPU; held down by {}",
+                                human(r.bisection),
+                                human(r.bisection_per_gpu),
+                                r.bisection_limit),
+                    style.width,
+                    11) +
+            "\n";
     text += fmt::format("{}  NVLink {}, PCIe {}, one network switch {}\n",
                         style.bold("Latency"),
                         human(r.nvlink_latency),

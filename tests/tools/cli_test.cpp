@@ -1,5 +1,6 @@
 #include <initializer_list>
 #include <set>
+#include <sstream>
 
 #include <doctest/doctest.h>
 
@@ -104,6 +105,19 @@ TEST_CASE("no verb is no error here") {
     const Arguments a = parsed({});
     CHECK(a.error == "");
     CHECK(a.command == nullptr);
+}
+
+TEST_CASE("help has 80 columns") {
+    std::vector<std::string> texts = {help_text()};
+    for (const CommandSpec& c : commands()) {
+        texts.push_back(help_text(c));
+    }
+    for (const std::string& text : texts) {
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            CHECK_MESSAGE((line.size() <= 80 || line.starts_with("  memwall ")), line);
+        }
+    }
 }
 
 TEST_CASE("help of every verb starts with examples and names each option") {

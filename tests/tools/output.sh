@@ -47,7 +47,7 @@ expect 2 "did you mean 'sc21-1.7b-32xa100'" run sc21-1.7b-32xa10
 expect 2 "did you mean 'sc21/sc21-1.7b-32xa100'" run sc21/sc21-1.7b-32xa10
 
 # topo: a cluster or a scenario, changed by --set, and the mistake in it rather than in its kind.
-expect 0 "25 GB/s        400 GB/s" topo h100-8x400g --set node.nic_rate=200Gbps
+expect 0 "25 GB/s    400 GB/s" topo h100-8x400g --set node.nic_rate=200Gbps
 expect 2 "key 'foo' is not known in this cluster" topo h100-8x400g --set foo.bar=1
 expect 2 "nothing joins the 2 nodes" topo h100-8x400g --set fabric.kind=none --nodes 2
 expect 0 "1 NVLink domains" topo h100-8x400g --set fabric.kind=none
@@ -93,6 +93,10 @@ wide() {
 for scenario in scenarios/*.yaml sc21-1t-3072xa100; do
     "$memwall" run "$scenario" > "$work/report"
     check "the report of $scenario has 80 columns" wide 80 < "$work/report"
+done
+for machine in selene-a100 v100-dgx1 l40s-100g h100-8x400g-3l gb200-nvl72; do
+    "$memwall" topo $machine > "$work/report"
+    check "topo $machine has 80 columns" wide 80 < "$work/report"
 done
 for columns in 60 100 160; do
     COLUMNS=$columns "$memwall" run sc21-1t-3072xa100 --all-stages > "$work/report"

@@ -9,7 +9,10 @@ const OptionSpec kSet = {
     "--set", "PATH=VALUE", "override one field of the scenario, such as parallel.tp=4", true};
 const OptionSpec kJson = {"--json", "", "print one JSON document, units in the names", false};
 const PositionalSpec kScenario = {
-    "SCENARIO", "scenario file, or - for standard input", true, false};
+    "SCENARIO",
+    "scenario file, a name of `memwall list scenarios`, or - for standard input",
+    true,
+    false};
 
 CommandSpec run_command() {
     return {"run",

@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "sim/io/text_style.h"
+
 namespace memwall::cli {
 namespace {
 
+constexpr int kWidth = 80;  // of help, whatever the terminal
+
+// A name with what it is beside it.
+std::string entry(const std::string& name, int column, const std::string& what) {
+    return fmt::format("  {:<{}}{}\n", name, column - 2, wrapped(what, kWidth, column));
+}
+
 std::string option_line(const OptionSpec& o) {
     const std::string left = o.value.empty() ? o.flag : o.flag + " " + o.value;
-    return fmt::format("  {:<24}{}{}\n", left, o.help, o.repeatable ? " (repeatable)" : "");
+    return entry(left, 26, o.help + (o.repeatable ? " (repeatable)" : ""));
 }
 
 std::string synopsis(const CommandSpec& c) {
@@ -61,25 +70,25 @@ std::string zsh_text(std::string_view text) {
 
 std::string help_text() {
     std::string text =
-        "memwall predicts a training step of a large model on a GPU cluster: its time, its memory "
-        "peak, where the time goes.\n\n"
+        "memwall predicts a training step of a large model on a GPU cluster: its time,\n"
+        "its memory peak, where the time goes.\n\n"
         "Examples\n"
         "  memwall run scenarios/gpt3-175b-1024xa100.yaml\n"
         "  memwall run my.yaml --set parallel.tp=4 --json\n"
         "  memwall topo h100-8x400g --nodes 4 --route 0,9\n"
         "  memwall list gpus\n\nCommands\n";
     for (const CommandSpec& c : commands()) {
-        text += fmt::format("  {:<10}{}\n", c.name, c.summary);
+        text += entry(c.name, 12, c.summary);
     }
     text += "\nOptions\n";
     for (const OptionSpec& o : global_options()) {
         text += option_line(o);
     }
     text +=
-        "\nmemwall COMMAND --help tells more. Results go to standard output, everything else to "
-        "standard error.\n"
-        "Exit status: 0 done, 1 the answer is no (does not fit, a check does not hold), 2 wrong "
-        "use or input, 3 a bug of ours.\n";
+        "\nmemwall COMMAND --help tells more. Results go to standard output, everything\n"
+        "else to standard error, in the width that COLUMNS says, else the terminal's.\n"
+        "Exit status: 0 done, 1 the answer is no (does not fit, a check does not hold),\n"
+        "2 wrong use or input, 3 a bug of ours.\n";
     return text;
 }
 
@@ -88,13 +97,15 @@ std::string help_text(const CommandSpec& c) {
     for (const Example& e : c.examples) {
         text += fmt::format("  {}\n      {}\n", e.command, e.about);
     }
-    text += fmt::format("\nUsage\n  {}\n\n{}: {}.\n", synopsis(c), c.name, c.summary);
+    text += fmt::format("\nUsage\n  {}\n\n{}\n",
+                        synopsis(c),
+                        wrapped(fmt::format("{}: {}.", c.name, c.summary), kWidth, 0));
     if (!c.about.empty()) {
-        text += c.about + "\n";
+        text += wrapped(c.about, kWidth, 0) + "\n";
     }
     text += "\nArguments\n";
     for (const PositionalSpec& p : c.positionals) {
-        text += fmt::format("  {:<24}{}\n", p.name, p.help);
+        text += entry(p.name, 26, p.help);
     }
     text += "\nOptions\n";
     for (const OptionSpec& o : c.options) {
@@ -137,6 +148,10 @@ std::string man_page(std::string_view version) {
                             o.value.empty() ? "" : " " + groff(o.value),
                             groff(o.help));
     }
+    text +=
+        ".SH ENVIRONMENT\n.TP\n.B COLUMNS\nWidth of reports; else that of the terminal, else 80.\n"
+        ".TP\n.B MEMWALL_DATA\nA folder for names, as \\-\\-data.\n"
+        ".TP\n.B NO_COLOR\nNo colours, when not empty.\n";
     text +=
         ".SH EXIT STATUS\n0 done; 1 the answer is no (does not fit, a check does not hold); 2 "
         "wrong use or input; 3 a bug of "
