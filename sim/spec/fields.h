@@ -53,6 +53,7 @@ struct TextForm {
     struct Problem {
         std::string text;  // empty = none
         std::string hint;
+        std::string_view code = "E0204";
     };
     virtual ~TextForm() = default;
     virtual Problem read(const std::string& text) = 0;

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/decimal.h"
+#include "sim/core/diagnostics.h"
 #include "sim/core/quantity.h"
 #include "sim/spec/fields_machine.h"
 #include "sim/spec/fields_work.h"
@@ -159,6 +162,29 @@ struct PercentForm : TextForm {
     double& share;
 };
 
+// Empty is `auto`: the library's choice.
+struct AlgorithmName : TextForm {
+    explicit AlgorithmName(std::string& target) : name(target) {}
+    Problem read(const std::string& text) override {
+        const std::span<const std::string_view> known = collective_algorithms();
+        if (text == "auto" || std::find(known.begin(), known.end(), text) != known.end()) {
+            name = text == "auto" ? "" : text;
+            return {};
+        }
+        std::vector<std::string_view> words(known.begin(), known.end());
+        words.push_back("auto");
+        const std::string_view near = nearest(text, words);
+        return {fmt::format("'{}' is not an algorithm of all-reduce", text),
+                (near.empty() ? "" : fmt::format("did you mean '{}'? ", near)) + wanted(),
+                "E0205"};
+    }
+    [[nodiscard]] std::string write() const override { return name.empty() ? "auto" : name; }
+    [[nodiscard]] std::string wanted() const override {
+        return fmt::format("choices: auto, {}", fmt::join(collective_algorithms(), ", "));
+    }
+    std::string& name;
+};
+
 // What breaks the symmetry of the machine: `straggler: {...}`, or `link: ..., capacity: ...`.
 struct Event {
     bool is_link = false;
@@ -214,7 +240,8 @@ void describe_machine(Fields& f, Machine& machine, int& nodes) {
         f.leaf("fidelity", machine.fidelity);
         f.leaf("routing", machine.routing);
         f.leaf("law", machine.law);
-        f.leaf("algorithm", machine.algorithm);
+        AlgorithmName algorithm(machine.algorithm);
+        f.leaf("algorithm", algorithm);
         f.leaf("interference", machine.interference);
         f.leave();
     }

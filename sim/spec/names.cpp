@@ -40,6 +40,7 @@ constexpr Words<2> kLaw = {"steps", "nccl"};
 constexpr Words<2> kNodeOrder = {"block", "cyclic"};
 constexpr Words<1> kNodeOrderPlanned = {"rail_aware"};
 constexpr Words<2> kAttentionFlops = {"full", "causal"};
+constexpr Words<4> kAlgorithm = {"ring", "tree", "hierarchical", "nvls"};
 constexpr Words<4> kRankAxis = {"tp", "cp", "dp", "pp"};
 
 }  // namespace
@@ -106,6 +107,9 @@ EnumNames enum_names(NodeOrder) {
 }
 EnumNames enum_names(AttentionFlops) {
     return {kAttentionFlops};
+}
+std::span<const std::string_view> collective_algorithms() {
+    return kAlgorithm;
 }
 EnumNames enum_names(RankAxis) {
     return {kRankAxis};

@@ -38,6 +38,9 @@ struct EnumNames {
 [[nodiscard]] EnumNames enum_names(AttentionFlops);
 [[nodiscard]] EnumNames enum_names(RankAxis);
 
+// The algorithms of all-reduce that machine.network.algorithm may name (sim/collectives has one file for each).
+[[nodiscard]] std::span<const std::string_view> collective_algorithms();
+
 template <class E>
 [[nodiscard]] std::string_view name_of(E value) {
     return enum_names(value).names[static_cast<std::size_t>(value)];

@@ -141,7 +141,7 @@ ValueProblem read_text(TextForm& form, const std::string& text) {
     if (wrong.text.empty()) {
         return {};
     }
-    return {"E0204",
+    return {std::string(wrong.code),
             std::move(wrong.text),
             wrong.hint.empty() ? "wanted: " + form.wanted() : std::move(wrong.hint)};
 }

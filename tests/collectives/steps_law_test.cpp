@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/collectives/algorithms/algorithms.h"
 #include "sim/collectives/transfer.h"
+#include "sim/spec/names.h"
 #include "tests/collectives/machines.h"
 
 using namespace memwall;
@@ -266,6 +268,17 @@ TEST_CASE("messages of exabytes take long, but no negative time") {
         CHECK(time.alone > 1000_s);
         CHECK(time.cap > 0);
     }
+}
+
+TEST_CASE("the words of machine.network.algorithm are those of the table") {
+    const std::span<const std::string_view> words = collective_algorithms();
+    std::vector<std::string_view> known;
+    for (const AlgorithmEntry& entry : algorithms()) {
+        if (entry.serves(CollectiveKind::AllReduce)) {
+            known.push_back(name_of(entry.algorithm));
+        }
+    }
+    CHECK(std::vector<std::string_view>(words.begin(), words.end()) == known);
 }
 
 TEST_CASE("a named algorithm that does not exist or cannot run is an error that says why") {

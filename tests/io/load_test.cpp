@@ -533,6 +533,23 @@ TEST_CASE("a printed plan is a scenario that resolves to the same bytes") {
     CHECK(first.plan.machine.link_events.size() == 1);
 }
 
+TEST_CASE("a collective algorithm is one that is known, or auto") {
+    MemoryFiles files = small_world();
+    const auto algorithm = [&](const char* name) {
+        return load_good(files, {std::string("machine.network.algorithm=") + name})
+            .plan.machine.algorithm;
+    };
+    CHECK(algorithm("auto").empty());
+    CHECK(algorithm("tree") == "tree");
+    const Diagnostic error = first_error(files, {"machine.network.algorithm=butterfly"});
+    CHECK(error.code == "E0205");
+    CHECK(error.hint == "choices: auto, ring, tree, hierarchical, nvls");
+    CHECK(
+        first_error(files, {"machine.network.algorithm=nvlz"}).hint.find("did you mean 'nvls'?") ==
+        0);
+    CHECK(first_error(files, {"machine.network.algorithm=[ring]"}).code == "E0203");
+}
+
 TEST_CASE("a straggler is slower by a percentage; a bare number could mean two things") {
     MemoryFiles files = small_world();
     const auto events = [](const std::string& slower) {
