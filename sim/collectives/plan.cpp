@@ -22,7 +22,7 @@ using Error = tl::unexpected<std::string>;
 constexpr std::int64_t kBarrierBytes = 4;
 
 // An all-to-all numbers its n^2 blocks.
-constexpr std::size_t kStepwiseRanksMax = 32768;
+constexpr int kStepwiseRanksMax = 32768;
 
 HopRates hop_rates(const GroupShape& shape) {
     return {.port = shape.port.value,
@@ -49,6 +49,10 @@ tl::expected<Algorithm, std::string> named_algorithm(const Machine& machine, Col
     }
     return Error(fmt::format(
         "unknown collective algorithm '{}'; all-reduce has {}", machine.algorithm, known));
+}
+
+const AlgorithmEntry& stepwise_entry(Algorithm named, CollectiveKind kind) {
+    return entry_of(named == Algorithm::None ? default_algorithm(kind) : named);
 }
 
 // Why the rates are not there.
@@ -316,36 +320,41 @@ tl::expected<Transfer, std::string> plan_collective(const Fabric& fabric,
     return transfer;
 }
 
+std::string stepwise_obstacle(const Machine& machine,
+                              const GroupShape& shape,
+                              CollectiveKind kind) {
+    const auto named = named_algorithm(machine, kind);
+    if (!named) {
+        return named.error();
+    }
+    if (shape.ranks > kStepwiseRanksMax) {
+        return fmt::format(
+            "fidelity: stepwise plays groups of at most {} ranks, here {}; use fluid",
+            kStepwiseRanksMax,
+            shape.ranks);
+    }
+    const AlgorithmEntry& entry = stepwise_entry(*named, kind);
+    if (entry.algorithm == Algorithm::Nvls) {
+        return "nvls has no messages between GPUs: the switch adds on the way; use fidelity: fluid";
+    }
+    const std::string missing = missing_rate(machine, shape);
+    return missing.empty() ? entry.obstacle(shape) : missing;
+}
+
 tl::expected<StepPlan, std::string> plan_steps(const Fabric& fabric,
                                                const CollectiveCall& call,
                                                std::span<const DeviceId> members) {
-    const auto named = named_algorithm(fabric.machine(), call.kind);
-    if (!named) {
-        return Error(named.error());
-    }
     const Bytes bytes = call.kind == CollectiveKind::Barrier ? Bytes{kBarrierBytes} : call.bytes;
     StepPlan plan;
     if (members.size() < 2 || bytes.value <= 0) {
         return plan;
     }
-    if (members.size() > kStepwiseRanksMax) {
-        return Error(
-            fmt::format("fidelity: stepwise plays groups of at most {} ranks, here {}; use fluid",
-                        kStepwiseRanksMax,
-                        members.size()));
+    const GroupShape shape = shape_of(fabric, members);
+    if (std::string why = stepwise_obstacle(fabric.machine(), shape, call.kind); !why.empty()) {
+        return Error(why);
     }
     const AlgorithmEntry& entry =
-        entry_of(*named == Algorithm::None ? default_algorithm(call.kind) : *named);
-    if (entry.algorithm == Algorithm::Nvls) {
-        return Error(
-            "nvls has no messages between GPUs: the switch adds on the way; use fidelity: fluid");
-    }
-    const GroupShape shape = shape_of(fabric, members);
-    for (const std::string& why : {missing_rate(fabric.machine(), shape), entry.obstacle(shape)}) {
-        if (!why.empty()) {
-            return Error(why);
-        }
-    }
+        stepwise_entry(*named_algorithm(fabric.machine(), call.kind), call.kind);
     const int pieces =
         entry.pieces(shape, hop_rates(shape), call.kind, static_cast<double>(bytes.value));
     const ChunkSchedule schedule = entry.schedule(layout_of(fabric, members), call.kind, pieces);

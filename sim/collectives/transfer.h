@@ -77,6 +77,11 @@ struct Candidate {
     const CollectiveCall& call,
     std::vector<Candidate>* explain = nullptr);
 
+// Why a group cannot play such a collective message by message (fidelity: stepwise); empty = it can.
+[[nodiscard]] std::string stepwise_obstacle(const Machine& machine,
+                                            const GroupShape& shape,
+                                            CollectiveKind kind);
+
 // Bytes on each link per byte of message, sorted by link, merged; LL and LL128 count their wire bytes. Independent of the
 // size. Empty for fidelity ideal and alpha_beta, which share nothing.
 [[nodiscard]] std::vector<Usage> usage_of(const Fabric& fabric,

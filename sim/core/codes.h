@@ -77,6 +77,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0404", "the node is wired with links that the GPU does not have"},
     {"E0405", "an event names a link that is not there, or one twice"},
     {"E0406", "a process gets more memory than the card has"},
+    {"E0407", "a collective algorithm or fidelity cannot serve a group"},
     // The workload
     {"E0501", "kv heads do not divide the heads"},
     {"E0502", "heads do not divide the hidden width"},

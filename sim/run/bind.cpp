@@ -125,7 +125,7 @@ class Binder {
         streams_of_call_ = call_streams(set);
         messages_at_once_ = count_messages_at_once(set);
         for (std::size_t p = 0; p < set.programs.size(); ++p) {
-            made_.push_back(calls_of(set, set.programs[p]));
+            made_.push_back(calls_made(set, set.programs[p]));
         }
     }
 
@@ -147,27 +147,6 @@ class Binder {
             }
         }
         return std::max(1, std::accumulate(most.begin(), most.end(), 0));
-    }
-
-    // The collectives that a program calls.
-    static std::vector<bool> calls_of(const ProgramSet& set, const Program& program) {
-        std::vector<bool> made(set.collectives.size());
-        std::vector<bool> seen(set.segments.size());
-        const auto note = [&](const Op& op) {
-            if (op.kind == OpKind::Collective) {
-                made[op.work] = true;
-            }
-        };
-        for (const Item& item : program.items) {
-            if (item.kind == Item::Kind::Op) {
-                note(set.ops[item.index]);
-            } else if (!seen[item.index]) {
-                seen[item.index] = true;
-                const std::vector<Op>& ops = set.segments[item.index].ops;
-                std::for_each(ops.begin(), ops.end(), note);
-            }
-        }
-        return made;
     }
 
     struct Range {

@@ -220,4 +220,24 @@ std::vector<std::uint16_t> call_streams(const ProgramSet& set) {
     return streams;
 }
 
+std::vector<bool> calls_made(const ProgramSet& set, const Program& program) {
+    std::vector<bool> made(set.collectives.size());
+    std::vector<bool> seen(set.segments.size());
+    const auto note = [&](const Op& op) {
+        if (op.kind == OpKind::Collective) {
+            made[op.work] = true;
+        }
+    };
+    for (const Item& item : program.items) {
+        if (item.kind == Item::Kind::Op) {
+            note(set.ops[item.index]);
+        } else if (!seen[item.index]) {
+            seen[item.index] = true;
+            const std::vector<Op>& ops = set.segments[item.index].ops;
+            std::for_each(ops.begin(), ops.end(), note);
+        }
+    }
+    return made;
+}
+
 }  // namespace memwall

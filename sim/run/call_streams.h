@@ -13,4 +13,7 @@ namespace memwall {
 // Bits by stream, for each of ProgramSet::collectives.
 [[nodiscard]] std::vector<std::uint16_t> call_streams(const ProgramSet& set);
 
+// By collective of the set: whether the program calls it.
+[[nodiscard]] std::vector<bool> calls_made(const ProgramSet& set, const Program& program);
+
 }  // namespace memwall

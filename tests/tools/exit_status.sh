@@ -28,7 +28,12 @@ expect 2 "[E0390]" run $x --set parallel.cp=2 --set parallel.dp=4
 expect 2 "[E0390]" check scenarios/gpt2-8xa100.yaml --set workload.model=mixtral-8x7b
 expect 2 "[E0390]" program $x --set workload.model=mixtral-8x7b
 expect 0 "mixtral" trace $x --set workload.model=mixtral-8x7b
-expect 2 "nvls needs an NVLink switch" run $x --set machine.network.algorithm=nvls
+for verb in run check; do
+    expect 2 "has none [E0407]" $verb $x --set machine.network.algorithm=nvls
+    expect 2 "algorithm of all-reduce [E0205]" $verb $x --set machine.network.algorithm=butterfly
+    expect 2 "computes in 16 bits" $verb $x --set training.precision=fp32 --set workload.model.attention=flash2
+    expect 2 "flash3 needs an sm90 gpu" $verb $x --set workload.model.attention=flash3
+done
 expect 2 "did you mean 'parallel'" run $x --set paralel.tp=2
 expect 2 "[E0101]" run no-such-file.yaml
 expect 2 "without --trace-out" run $x --trace-ranks 0

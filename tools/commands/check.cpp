@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/spec/supported.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/prediction.h"
 
 namespace memwall::cli {
 namespace {
@@ -29,7 +29,7 @@ int command_check(Session& session) {
         Diagnostics of_file;
         const std::optional<Loaded> loaded = session.scenario(file, of_file);
         if (loaded) {
-            check_supported(loaded->plan, loaded->composed, of_file);
+            check_runnable(*loaded, of_file);
         }
         sound = sound && !of_file.has_errors();
         if (json) {

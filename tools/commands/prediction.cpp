@@ -4,27 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "sim/hardware/kernel_time.h"
 #include "sim/model/build.h"
 #include "sim/parallel/lower.h"
+#include "sim/run/feasible.h"
 #include "sim/spec/supported.h"
 
 namespace memwall::cli {
-namespace {
-
-// What the card cannot do, each once, in order of first use.
-std::vector<std::string> missing_on_gpu(const Gpu& gpu, const ProgramSet& programs) {
-    std::vector<std::string> missing;
-    for (const Kernel& kernel : programs.kernels) {
-        const std::string what = unsupported(gpu, kernel);
-        if (!what.empty() && std::find(missing.begin(), missing.end(), what) == missing.end()) {
-            missing.push_back(what);
-        }
-    }
-    return missing;
-}
-
-}  // namespace
 
 WorkloadTrace trace_of(const Loaded& loaded, std::size_t job) {
     if (job < loaded.traces.size() && loaded.traces[job].has_value()) {
@@ -41,26 +26,30 @@ ProgramSet programs_of(const Loaded& loaded, std::size_t job) {
     return lower(loaded.plan.jobs.at(job), trace_of(loaded, job));
 }
 
+void check_runnable(const Loaded& loaded, Diagnostics& diagnostics) {
+    if (!check_supported(loaded.plan, loaded.composed, diagnostics)) {
+        return;
+    }
+    std::vector<ProgramSet> sets;
+    for (std::size_t job = 0; job < loaded.plan.jobs.size(); ++job) {
+        sets.push_back(programs_of(loaded, job));
+    }
+    std::vector<const ProgramSet*> programs;
+    for (const ProgramSet& set : sets) {
+        programs.push_back(&set);
+    }
+    check_feasible(loaded.plan, loaded.composed, programs, diagnostics);
+}
+
 std::unique_ptr<Prediction> predict(Session& session, Loaded loaded, SimulateOptions options) {
     auto prediction = std::make_unique<Prediction>(std::move(loaded));
     Prediction& p = *prediction;
     const Plan& plan = p.loaded.plan;
     Diagnostics diagnostics;
-    check_supported(plan, p.loaded.composed, diagnostics);
+    check_runnable(p.loaded, diagnostics);
     session.complain(diagnostics);
     if (diagnostics.has_errors()) {
         return nullptr;
-    }
-    for (std::size_t job = 0; job < plan.jobs.size(); ++job) {
-        const auto missing =
-            missing_on_gpu(plan.machine.cluster.node.gpu, programs_of(p.loaded, job));
-        if (!missing.empty()) {
-            session.refuse(fmt::format("{}", fmt::join(missing, "; ")),
-                           "another card, training.precision, or "
-                           "workload.with: attention: unfused; an attention law can be added to "
-                           "the card's file in topologies/gpus");
-            return nullptr;
-        }
     }
     for (const auto& trace : p.loaded.traces) {
         options.traces.push_back(trace.has_value() ? &*trace : nullptr);

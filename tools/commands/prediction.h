@@ -33,6 +33,9 @@ struct Prediction {
 // What the ranks of a job run: read from the scenario's executed workload, or lowered from its trace.
 [[nodiscard]] ProgramSet programs_of(const Loaded& loaded, std::size_t job = 0);
 
+// All that a run of the scenario would refuse, at its place.
+void check_runnable(const Loaded& loaded, Diagnostics& diagnostics);
+
 // nullptr after a complaint: the GPU lacks what the work needs (a number format, an attention kernel), or a named algorithm
 // cannot run.
 [[nodiscard]] std::unique_ptr<Prediction> predict(Session& session,
