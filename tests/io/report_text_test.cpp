@@ -1,11 +1,12 @@
 // The report of a run as text: what a person sees of jobs, events and memory on a narrow terminal.
+#include "sim/io/report_text.h"
+
 #include <sstream>
 
 #include <doctest/doctest.h>
 
 #include "sim/io/memory_table.h"
 #include "sim/io/report_json.h"
-#include "sim/io/report_text.h"
 #include "sim/io/text_style.h"
 
 using namespace memwall;
