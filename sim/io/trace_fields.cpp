@@ -13,7 +13,7 @@ void unless(Fields& f,
             std::string_view key,
             T& value,
             const std::type_identity_t<T>& usual,
-            Rules rules = 0) {
+            Rules rules = {}) {
     if (f.has(key, value != usual)) {
         f.leaf(key, value, rules);
     }

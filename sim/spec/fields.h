@@ -4,6 +4,7 @@
 // and serves everyone: the reader (spec/read.h), the printer (spec/write.h) and the key list (spec/keys.h). Keys are the
 // member names of the struct, so a constant in a data file is found by grep.
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,12 +19,34 @@
 
 namespace memwall {
 
-// Rules of a field, combined with |.
-using Rules = std::uint8_t;
-inline constexpr Rules kRequired = 1;
-inline constexpr Rules kPositive = 2;     // > 0
-inline constexpr Rules kNonNegative = 4;  // >= 0
-inline constexpr Rules kShare = 8;        // 0..1
+// Rules of a field, combined with |. A range holds for all but 0, which is a value or not; it is in the unit of the field's
+// type (bytes, picoseconds, bytes or operations per second). Ranges are wider than any machine and narrower than what
+// leaves the laws in the dark: beyond them a value is a slip of the hand.
+struct Rules {
+    bool required = false;
+    bool zero = true;
+    double least = -std::numeric_limits<double>::infinity();
+    double most = std::numeric_limits<double>::infinity();
+};
+constexpr Rules operator|(Rules a, Rules b) {
+    return {a.required || b.required,
+            a.zero && b.zero,
+            a.least > b.least ? a.least : b.least,
+            a.most < b.most ? a.most : b.most};
+}
+inline constexpr Rules kRequired{.required = true};
+inline constexpr Rules kPositive{.zero = false, .least = 0};  // > 0
+inline constexpr Rules kNonNegative{.least = 0};              // >= 0
+inline constexpr Rules kShare{.least = 0, .most = 1};         // 0..1
+constexpr Rules between(double least, double most) {
+    return {.zero = least <= 0, .least = least, .most = most};
+}
+constexpr Rules zero_or(double least, double most) {
+    return {.least = least, .most = most};
+}
+constexpr Rules at_most(double most) {
+    return {.least = 0, .most = most};
+}
 
 // A key of a map, or the index of a list item.
 struct Key {
@@ -84,7 +107,7 @@ class Fields {
 
     // A single value.
     template <class T>
-    void leaf(Key key, T& value, Rules rules = 0) {
+    void leaf(Key key, T& value, Rules rules = {}) {
         if constexpr (std::is_enum_v<T>) {
             static_assert(sizeof(T) == 1);
             visit_leaf(
@@ -93,11 +116,11 @@ class Fields {
             visit_leaf(key, Leaf(&value), rules);
         }
     }
-    void leaf(Key key, OptionalLeaf value, Rules rules = 0) { visit_leaf(key, value, rules); }
+    void leaf(Key key, OptionalLeaf value, Rules rules = {}) { visit_leaf(key, value, rules); }
 
     // A nested struct. `shorthand`: the key that a bare value stands for, as in `sharding: fsdp`.
     template <class T>
-    void map(Key key, T& value, Rules rules = 0, std::string_view shorthand = {}) {
+    void map(Key key, T& value, Rules rules = {}, std::string_view shorthand = {}) {
         if (enter(key, true, rules, shorthand)) {
             describe(*this, value);
             leave();
@@ -106,7 +129,7 @@ class Fields {
 
     // Structs, numbers or lists, keyed by the words of an enumeration.
     template <class E, class T>
-    void table(Key key, std::map<E, T>& values, Rules rules = 0) {
+    void table(Key key, std::map<E, T>& values, Rules rules = {}) {
         if (!enter(key, !values.empty(), rules, {})) {
             return;
         }
@@ -122,7 +145,7 @@ class Fields {
 
     // A list of anything.
     template <class T>
-    void list(Key key, std::vector<T>& values, Rules rules = 0) {
+    void list(Key key, std::vector<T>& values, Rules rules = {}) {
         const std::optional<std::size_t> count = enter_list(key, values.size(), rules);
         if (!count) {
             return;
@@ -134,7 +157,9 @@ class Fields {
                 leaf(Key(i), item);
                 values[i] = item;
             } else {
-                one(Key(i), values[i], rules & static_cast<Rules>(~kRequired));
+                Rules of_item = rules;
+                of_item.required = false;
+                one(Key(i), values[i], of_item);
             }
         }
         leave();

@@ -3,9 +3,9 @@
 namespace memwall {
 
 void describe(Fields& f, MeshLink& v) {
-    f.leaf("a", v.a, kRequired | kNonNegative);
-    f.leaf("b", v.b, kRequired | kNonNegative);
-    f.leaf("links", v.links, kPositive);
+    f.leaf("a", v.a, kRequired | at_most(1023));
+    f.leaf("b", v.b, kRequired | at_most(1023));
+    f.leaf("links", v.links, between(1, 1024));
 }
 
 void describe(Fields& f, Node& v) {
@@ -16,8 +16,8 @@ void describe(Fields& f, Node& v) {
     f.leaf("intra", v.intra, kRequired);
     f.list("mesh", v.mesh);
     f.leaf("nvlink_latency", v.nvlink_latency, kNonNegative);
-    f.leaf("gpus_per_pcie_switch", v.gpus_per_pcie_switch, kPositive);
-    f.leaf("sockets", v.sockets, kPositive);
+    f.leaf("gpus_per_pcie_switch", v.gpus_per_pcie_switch, between(1, 1024));
+    f.leaf("sockets", v.sockets, between(1, 64));
     f.leaf("pcie_switch_uplink", v.pcie_switch_uplink, kNonNegative);
     f.leaf("peer_rate", v.peer_rate, kNonNegative);
     f.leaf("socket_link", v.socket_link, kNonNegative);
@@ -31,10 +31,10 @@ void describe(Fields& f, Node& v) {
 }
 
 void describe(Fields& f, FabricNccl& v) {
-    f.leaf("efficiency", v.efficiency, kPositive);
+    f.leaf("efficiency", v.efficiency, between(0.01, 1));
     f.leaf("step_ll", v.step_ll, kNonNegative);
     f.leaf("step_simple", v.step_simple, kNonNegative);
-    f.leaf("ll128_factor", v.ll128_factor, kPositive);
+    f.leaf("ll128_factor", v.ll128_factor, between(0.1, 1000));
     f.leaf("ll_rate", v.ll_rate, kNonNegative);
     f.leaf("ll128_rate", v.ll128_rate, kNonNegative);
     f.leaf("ring_fill", v.ring_fill, kNonNegative);
@@ -45,11 +45,11 @@ void describe(Fields& f, FabricSpec& v) {
     f.leaf("name", v.name, kRequired);
     f.keep("about");
     f.leaf("kind", v.kind, kRequired);
-    f.leaf("leaf_nodes", v.leaf_nodes, kNonNegative);
-    f.leaf("pod_leaves", v.pod_leaves, kNonNegative);
-    f.leaf("oversubscription", v.oversubscription, kPositive);
-    f.leaf("pod_oversubscription", v.pod_oversubscription, kPositive);
-    f.leaf("spines", v.spines, kNonNegative);
+    f.leaf("leaf_nodes", v.leaf_nodes, at_most(1 << 20));
+    f.leaf("pod_leaves", v.pod_leaves, at_most(1 << 20));
+    f.leaf("oversubscription", v.oversubscription, between(0.01, 1000));
+    f.leaf("pod_oversubscription", v.pod_oversubscription, between(0.01, 1000));
+    f.leaf("spines", v.spines, at_most(1 << 20));
     f.leaf("hop_latency", v.hop_latency, kNonNegative);
     f.map("nccl", v.nccl);
     f.keep("sources");

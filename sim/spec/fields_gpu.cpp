@@ -1,28 +1,33 @@
 #include "sim/spec/fields_machine.h"
 
 namespace memwall {
+namespace {
+
+constexpr Rules kMemory = between(1048576.0, 1125899906842624.0);  // 1 MiB to 1 PiB
+
+}  // namespace
 
 void describe(Fields& f, GemmRates& v) {
     f.leaf("burst", v.burst, kRequired | kPositive);
     f.leaf("sustained", v.sustained, kNonNegative);
-    f.leaf("prologue_k", v.prologue_k, kNonNegative);
+    f.leaf("prologue_k", v.prologue_k, at_most(1e6));
     f.leaf("memory", v.memory, kRequired | kPositive);
     f.leaf("fixed", v.fixed, kNonNegative);
-    f.leaf("clock_drop", v.clock_drop, kNonNegative);
-    f.leaf("long_run", v.long_run, kPositive);
+    f.leaf("clock_drop", v.clock_drop, at_most(10));
+    f.leaf("long_run", v.long_run, between(0.01, 1));
     f.leaf("reaction", v.reaction, kNonNegative);
     f.leaf("quantise_fixed", v.quantise_fixed, kNonNegative);
-    f.leaf("quantise_traffic", v.quantise_traffic, kNonNegative);
+    f.leaf("quantise_traffic", v.quantise_traffic, at_most(1000));
 }
 
 void describe(Fields& f, GemmRoleFactors& v) {
-    f.leaf("forward", v.forward, kPositive);
-    f.leaf("input_gradient", v.input_gradient, kPositive);
-    f.leaf("weight_gradient", v.weight_gradient, kPositive);
+    f.leaf("forward", v.forward, between(0.1, 10));
+    f.leaf("input_gradient", v.input_gradient, between(0.1, 10));
+    f.leaf("weight_gradient", v.weight_gradient, between(0.1, 10));
 }
 
 void describe(Fields& f, GemmTiling& v) {
-    f.leaf("tile_starvation", v.tile_starvation, kNonNegative);
+    f.leaf("tile_starvation", v.tile_starvation, at_most(1000));
     f.leaf("wave_hardness", v.wave_hardness, kShare);
     f.leaf("l2_hit", v.l2_hit, kShare);
     f.leaf("two_cta_tile", v.two_cta_tile);
@@ -30,49 +35,49 @@ void describe(Fields& f, GemmTiling& v) {
 
 void describe(Fields& f, AttentionRates& v) {
     f.leaf("matrix", v.matrix, kRequired | kPositive);
-    f.leaf("exponentials", v.exponentials, kNonNegative);
-    f.leaf("clock_drop", v.clock_drop, kNonNegative);
+    f.leaf("exponentials", v.exponentials, zero_or(1e9, 1e18));
+    f.leaf("clock_drop", v.clock_drop, at_most(10));
     f.leaf("tile_overhead", v.tile_overhead, kNonNegative);
     f.leaf("fixed", v.fixed, kNonNegative);
     f.leaf("memory", v.memory, kRequired | kPositive);
-    f.leaf("wide_head_penalty", v.wide_head_penalty, kPositive);
+    f.leaf("wide_head_penalty", v.wide_head_penalty, between(0.1, 100));
 }
 
 void describe(Fields& f, MemoryRates& v) {
-    f.leaf("efficiency", v.efficiency, kRequired | kPositive);
+    f.leaf("efficiency", v.efficiency, kRequired | between(0.001, 1));
     f.leaf("fixed", v.fixed, kNonNegative);
 }
 
 void describe(Fields& f, OccupancyPoint& v) {
-    f.leaf("threads", v.threads, kRequired | kShare);
-    f.leaf("rate", v.rate, kRequired | kShare);
+    f.leaf("threads", v.threads, kRequired | between(0.001, 1));
+    f.leaf("rate", v.rate, kRequired | between(0.001, 1));
 }
 
 void describe(Fields& f, NcclConstants& v) {
     f.leaf("ring", v.ring, kNonNegative);
-    f.leaf("ring_efficiency", v.ring_efficiency, kNonNegative);
+    f.leaf("ring_efficiency", v.ring_efficiency, zero_or(0.001, 1));
     f.leaf("base_ll", v.base_ll, kNonNegative);
     f.leaf("step_ll", v.step_ll, kNonNegative);
     f.leaf("base_simple", v.base_simple, kNonNegative);
     f.leaf("step_simple", v.step_simple, kNonNegative);
-    f.leaf("extra_pass", v.extra_pass, kNonNegative);
+    f.leaf("extra_pass", v.extra_pass, at_most(100));
     f.leaf("fill", v.fill, kNonNegative);
     f.leaf("base_p2p", v.base_p2p, kNonNegative);
     f.leaf("fill_p2p", v.fill_p2p, kNonNegative);
-    f.leaf("self_copy", v.self_copy, kNonNegative);
-    f.leaf("cross_socket", v.cross_socket, kPositive);
-    f.leaf("pair_factor", v.pair_factor, kPositive);
+    f.leaf("self_copy", v.self_copy, at_most(100));
+    f.leaf("cross_socket", v.cross_socket, between(0.01, 100));
+    f.leaf("pair_factor", v.pair_factor, between(0.01, 100));
     f.leaf("nvls", v.nvls, kNonNegative);
     f.leaf("nvls_loop", v.nvls_loop, kNonNegative);
-    f.leaf("channels", v.channels, kNonNegative);
-    f.leaf("nvls_channels", v.nvls_channels, kNonNegative);
-    f.leaf("search_channels", v.search_channels, kNonNegative);
+    f.leaf("channels", v.channels, at_most(1024));
+    f.leaf("nvls_channels", v.nvls_channels, at_most(1024));
+    f.leaf("search_channels", v.search_channels, at_most(1024));
     f.leaf("search_speed", v.search_speed, kNonNegative);
     f.leaf("ll_max", v.ll_max, kNonNegative);
     f.leaf("ll128_per_channel", v.ll128_per_channel, kNonNegative);
     f.leaf("tree_per_channel", v.tree_per_channel, kNonNegative);
     f.leaf("nvls_head_speed", v.nvls_head_speed, kNonNegative);
-    f.leaf("nvls_efficiency", v.nvls_efficiency, kNonNegative);
+    f.leaf("nvls_efficiency", v.nvls_efficiency, zero_or(0.001, 1));
 }
 
 void describe(Fields& f, Gpu& v) {
@@ -80,17 +85,17 @@ void describe(Fields& f, Gpu& v) {
     f.keep("about");
     f.leaf("vendor", v.vendor);
     f.leaf("architecture", v.architecture);
-    f.leaf("memory", v.memory, kRequired | kPositive);
-    f.leaf("usable", v.usable, kRequired | kPositive);
+    f.leaf("memory", v.memory, kRequired | kMemory);
+    f.leaf("usable", v.usable, kRequired | kMemory);
     f.leaf("hbm", v.hbm, kRequired | kPositive);
     f.table("peak", v.peak, kRequired | kPositive);
-    f.leaf("sms", v.sms, kRequired | kPositive);
+    f.leaf("sms", v.sms, kRequired | between(1, 100'000));
     f.leaf("l2", v.l2, kNonNegative);
-    f.leaf("tdp_watts", v.tdp_watts, kNonNegative);
+    f.leaf("tdp_watts", v.tdp_watts, at_most(1e6));
     f.leaf("pcie", v.pcie, kRequired | kPositive);
-    f.leaf("pcie_efficiency", v.pcie_efficiency, kShare);
+    f.leaf("pcie_efficiency", v.pcie_efficiency, zero_or(0.001, 1));
     f.leaf("pcie_fixed", v.pcie_fixed, kNonNegative);
-    f.leaf("links", v.links, kNonNegative);
+    f.leaf("links", v.links, at_most(1024));
     f.leaf("link_rate", v.link_rate, kNonNegative);
     f.map("gemm_tiling", v.gemm_tiling);
     f.map("gemm_roles", v.gemm_roles);

@@ -55,7 +55,7 @@ void describe(Fields& f, Model& v) {
     f.leaf("window", v.window, kNonNegative);
     f.leaf("dropout", v.dropout, kShare);
     AttentionFields attention{v.attention};
-    f.map("attention", attention, 0, "implementation");
+    f.map("attention", attention, {}, "implementation");
     f.leaf("loss", v.loss);
     f.map("mla", v.mla);
     f.map("moe", v.moe);

@@ -196,7 +196,7 @@ void describe(Fields& f, Event& v) {
     if (f.has("link", v.is_link)) {
         v.is_link = true;
         f.leaf("link", v.link.link, kRequired);
-        f.leaf("capacity", v.link.capacity, kRequired | kPositive | kShare);
+        f.leaf("capacity", v.link.capacity, kRequired | between(0.0001, 1));
     } else if (f.enter("straggler", true, kRequired, {})) {
         f.leaf("rank", v.straggler.rank, kRequired | kNonNegative);
         PercentForm slower(v.straggler.slower);
@@ -231,12 +231,12 @@ void describe_machine(Fields& f, Machine& machine, int& nodes) {
     }
     f.map("cluster", machine.cluster, kRequired);
     f.leaf("nodes", nodes, kRequired | kPositive);
-    if (f.enter("placement", true, 0, "nodes")) {
+    if (f.enter("placement", true, {}, "nodes")) {
         f.list("order", machine.rank_order);
         f.leaf("nodes", machine.node_order);
         f.leave();
     }
-    if (f.enter("network", true, 0, "fidelity")) {
+    if (f.enter("network", true, {}, "fidelity")) {
         f.leaf("fidelity", machine.fidelity);
         f.leaf("routing", machine.routing);
         f.leaf("law", machine.law);
@@ -276,7 +276,7 @@ bool describe_workload(Fields& f, Job& job) {
 
 // The degrees that say who takes part in a collective; all else of a strategy is in what was executed.
 void describe_executed_parallel(Fields& f, Parallel& v) {
-    if (!f.enter("parallel", true, 0, {})) {
+    if (!f.enter("parallel", true, {}, {})) {
         return;
     }
     f.leaf("tp", OptionalLeaf{&v.tp, "auto"}, kPositive);
@@ -298,14 +298,14 @@ void describe_job(Fields& f, Job& job) {
 }
 
 void describe_background(Fields& f, std::vector<Job>& jobs) {
-    const std::optional<std::size_t> count = f.enter_list("background", jobs.size() - 1, 0);
+    const std::optional<std::size_t> count = f.enter_list("background", jobs.size() - 1, {});
     if (!count) {
         return;
     }
     jobs.resize(*count + 1);
     for (std::size_t i = 0; i < *count; ++i) {
         Job& job = jobs[i + 1];
-        if (!f.enter(Key(i), true, 0, {})) {
+        if (!f.enter(Key(i), true, {}, {})) {
             continue;
         }
         if (f.enter("scenario", true, kRequired, {})) {
@@ -333,12 +333,12 @@ void describe_trace(Fields& f, RunOptions& run) {
     if (!run.trace) {
         run.trace.emplace();
     }
-    if (!f.enter("trace", true, 0, {})) {
+    if (!f.enter("trace", true, {}, {})) {
         return;
     }
     f.leaf("file", run.trace->file, kRequired);
     std::vector<RankRange>& ranks = run.trace->ranks;
-    if (const std::optional<std::size_t> count = f.enter_list("ranks", ranks.size(), 0)) {
+    if (const std::optional<std::size_t> count = f.enter_list("ranks", ranks.size(), {})) {
         ranks.resize(*count);
         for (std::size_t i = 0; i < *count; ++i) {
             RangeForm range(ranks[i].first, ranks[i].last);
@@ -350,7 +350,7 @@ void describe_trace(Fields& f, RunOptions& run) {
 }
 
 void describe_checks(Fields& f, std::vector<CheckExpression>& checks) {
-    const std::optional<std::size_t> count = f.enter_list("checks", checks.size(), 0);
+    const std::optional<std::size_t> count = f.enter_list("checks", checks.size(), {});
     if (!count) {
         return;
     }

@@ -28,11 +28,11 @@ void describe(Fields& f, StackKernels& v) {
     f.leaf("fused_optimizer", v.fused_optimizer);
     f.leaf("fused_projections", v.fused_projections);
     f.leaf("loss_in_place", v.loss_in_place);
-    f.leaf("loss_gradient_bytes", v.loss_gradient_bytes, kNonNegative);
+    f.leaf("loss_gradient_bytes", v.loss_gradient_bytes, zero_or(0.125, 16));
     f.leaf("fused_gradient_accumulation", v.fused_gradient_accumulation);
     f.map("optimizer", v.optimizer);
-    f.leaf("cross_entropy_forward_bytes", v.cross_entropy_forward_bytes, kNonNegative);
-    f.leaf("cross_entropy_backward_bytes", v.cross_entropy_backward_bytes, kNonNegative);
+    f.leaf("cross_entropy_forward_bytes", v.cross_entropy_forward_bytes, zero_or(0.125, 1000));
+    f.leaf("cross_entropy_backward_bytes", v.cross_entropy_backward_bytes, zero_or(0.125, 1000));
 }
 
 void describe(Fields& f, StackOverlap& v) {
@@ -54,7 +54,7 @@ void describe(Fields& f, StackMemory& v) {
     f.leaf("nccl_per_communicator", v.nccl_per_communicator, kNonNegative);
     f.leaf("dummy_weight_gradients", v.dummy_weight_gradients);
     f.leaf("fp32_gradients", v.fp32_gradients);
-    f.leaf("reserved_over_dynamic", v.reserved_over_dynamic, kNonNegative);
+    f.leaf("reserved_over_dynamic", v.reserved_over_dynamic, at_most(10));
 }
 
 void describe(Fields& f, Stack& v) {

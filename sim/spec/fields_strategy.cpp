@@ -69,7 +69,7 @@ void describe(Fields& f, Parallel& v) {
     } else {
         f.leaf("stage_layout", v.stage_layout.kind);
     }
-    f.map("sharding", v.sharding, 0, "kind");
+    f.map("sharding", v.sharding, {}, "kind");
     f.map("gradients", v.gradients);
 }
 
@@ -77,14 +77,14 @@ void describe(Fields& f, Precision& v) {
     PrecisionName name(v);
     f.leaf("name", name);
     f.leaf("compute", v.compute);
-    f.leaf("weight_bytes", v.weight_bytes, kPositive);
-    f.leaf("gradient_bytes", v.gradient_bytes, kPositive);
-    f.leaf("master_bytes", v.master_bytes, kNonNegative);
-    f.leaf("moment_bytes", v.moment_bytes, kNonNegative);
+    f.leaf("weight_bytes", v.weight_bytes, between(0.125, 16));
+    f.leaf("gradient_bytes", v.gradient_bytes, between(0.125, 16));
+    f.leaf("master_bytes", v.master_bytes, zero_or(0.125, 16));
+    f.leaf("moment_bytes", v.moment_bytes, zero_or(0.125, 64));
 }
 
 void describe(Fields& f, Training& v) {
-    f.map("precision", v.precision, 0, "name");
+    f.map("precision", v.precision, {}, "name");
     f.leaf("optimizer", v.optimizer);
     f.leaf("recompute", v.recompute);
     f.list("recompute_modules", v.recompute_modules);

@@ -25,7 +25,7 @@ void KeyLister::keep(std::string_view key) {
 }
 
 void KeyLister::visit_leaf(Key key, Leaf leaf, Rules rules) {
-    const bool required = (rules & kRequired) != 0;
+    const bool required = rules.required;
     keys_.push_back(
         {path_of(key), kind_of(leaf), required ? "" : write_value(leaf).text, required});
 }

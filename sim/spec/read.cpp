@@ -87,7 +87,7 @@ const DocNode* DocReader::wanted(Key key, Rules rules) {
     // After "must be a map" further complaints about its keys are noise.
     const bool in_map = key.is_item() || level.node->kind == DocNode::Kind::Map;
     if (node == nullptr) {
-        if ((rules & kRequired) != 0 && in_map) {
+        if (rules.required && in_map) {
             const std::string where = level.path.empty() ? subject_ : "'" + level.path + "'";
             diagnostics_.error("E0202",
                                level.node->place,

@@ -33,30 +33,62 @@ double as_number(T v) {
     return static_cast<double>(v);
 }
 
-ValueProblem check_range(double number, const std::string& text, Rules rules) {
-    const char* wanted = nullptr;
-    if ((rules & kPositive) != 0 && !(number > 0)) {
-        wanted = "greater than 0";
-    } else if ((rules & kNonNegative) != 0 && !(number >= 0)) {
-        wanted = "0 or more";
-    } else if ((rules & kShare) != 0 && !(number >= 0 && number <= 1)) {
-        wanted = "a share from 0 to 1, or from 0% to 100%";
+// A bound of a range, as it is typed.
+template <class T>
+std::string in_unit(double number) {
+    if constexpr (std::is_same_v<T, Duration>) {
+        return to_text(Duration(std::llround(number)));
+    } else if constexpr (std::is_same_v<T, Bytes>) {
+        return to_text(Bytes(std::llround(number)));
+    } else if constexpr (std::is_arithmetic_v<T>) {
+        return fmt::format("{}", number);
+    } else {
+        return to_text(T(number));
     }
-    return wanted == nullptr ? ValueProblem{}
-                             : ValueProblem{"E0206",
-                                            fmt::format("{} is out of range", text),
-                                            fmt::format("it must be {}", wanted)};
 }
 
-// Rates below 1 MB/s or 1 MFLOP/s, and times above an hour, lead to steps beyond what the clock can count.
+// What a value must be; empty when it is.
 template <class T>
-const char* beyond_clock(T value) {
-    if constexpr (std::is_same_v<T, Bandwidth> || std::is_same_v<T, FlopRate>) {
-        return value.value > 0 && value.value < 1e6 ? "0, or at least 1 MB/s or 1 MFLOPS" : nullptr;
+std::string wanted(double number, Rules rules) {
+    const bool good = number == 0 ? rules.zero : number >= rules.least && number <= rules.most;
+    if (good) {
+        return {};
+    }
+    const bool open = std::isinf(rules.most);
+    if (rules.least == 0 && rules.most == 1 && std::is_floating_point_v<T>) {
+        return rules.zero ? "a share from 0 to 1, or from 0% to 100%"
+                          : "a share above 0, up to 1 or 100%";
+    }
+    if (open) {
+        return rules.least == 0
+                   ? (rules.zero ? "0 or more" : "greater than 0")
+                   : fmt::format(
+                         "{}at least {}", rules.zero ? "0, or " : "", in_unit<T>(rules.least));
+    }
+    if (rules.least <= 0) {
+        return fmt::format(
+            "{} {}", rules.zero ? "from 0 to" : "above 0, up to", in_unit<T>(rules.most));
+    }
+    return fmt::format("{}from {} to {}",
+                       rules.zero ? "0, or " : "",
+                       in_unit<T>(rules.least),
+                       in_unit<T>(rules.most));
+}
+
+// Of every field of a type. Rates below 1 MB/s or 1 MFLOP/s, and times above an hour, lead to steps beyond what the clock can
+// count. The upper ends of rates stand for "not limiting".
+template <class T>
+constexpr Rules rules_of_type() {
+    if constexpr (std::is_same_v<T, Bandwidth>) {
+        return zero_or(1e6, 1e18);
+    } else if constexpr (std::is_same_v<T, FlopRate>) {
+        return zero_or(1e6, 1e21);
     } else if constexpr (std::is_same_v<T, Duration>) {
-        return value > std::chrono::hours(1) ? "at most an hour" : nullptr;
+        return at_most(3600e12);
+    } else if constexpr (std::is_same_v<T, Bytes>) {
+        return at_most(1152921504606846976.0);  // 1 EiB
     } else {
-        return nullptr;
+        return {};
     }
 }
 
@@ -71,15 +103,14 @@ ValueProblem read_parsed(T& value, const std::string& text, bool quoted, Rules r
                 fmt::format("'{}' in quotes is text", text),
                 fmt::format("write {} without quotes", text)};
     }
-    if (const char* wanted = beyond_clock(*parsed)) {
-        return {
-            "E0206", fmt::format("{} is out of range", text), fmt::format("it must be {}", wanted)};
+    const std::string must_be = wanted<T>(as_number(*parsed), rules | rules_of_type<T>());
+    if (!must_be.empty()) {
+        return {"E0206",
+                fmt::format("{} is out of range", text),
+                fmt::format("it must be {}", must_be)};
     }
-    ValueProblem problem = check_range(as_number(*parsed), text, rules);
-    if (problem.code.empty()) {
-        value = *parsed;
-    }
-    return problem;
+    value = *parsed;
+    return {};
 }
 
 ValueProblem read_bool(bool& value, const std::string& text, bool quoted) {

@@ -51,7 +51,36 @@ void check_complete(const char* name) {
     CHECK(described<S>() == members<S>());
 }
 
+// Visits every leaf and lists the plain numbers that are not bounded on both sides: nothing else keeps them in range.
+class Unbounded : public KeyLister {
+  public:
+    std::vector<std::string> keys;
+
+    void visit_leaf(Key key, Leaf leaf, Rules rules) override {
+        KeyLister::visit_leaf(key, leaf, rules);
+        const bool number = std::holds_alternative<double*>(leaf);
+        if (number && !(rules.least >= 0 && rules.most < 1e30)) {
+            keys.push_back(KeyLister::keys().back().path);
+        }
+    }
+};
+
+template <class S>
+std::vector<std::string> unbounded(S value) {
+    Unbounded fields;
+    describe(fields, value);
+    return fields.keys;
+}
+
 }  // namespace
+
+TEST_CASE("every plain number of a machine, a stack and a policy has a range") {
+    const std::vector<std::string> none;
+    CHECK(unbounded(Cluster{}) == none);
+    CHECK(unbounded(Stack{}) == none);
+    CHECK(unbounded(Training{}) == none);
+    CHECK(unbounded(Model{}) == none);
+}
 
 TEST_CASE("every member of a struct has a key in its table") {
     check_complete<GemmRates>("GemmRates");

@@ -11,7 +11,7 @@ using namespace memwall;
 namespace {
 
 template <class T>
-ValueProblem read(T& value, const char* text, Rules rules = 0, bool quoted = false) {
+ValueProblem read(T& value, const char* text, Rules rules = {}, bool quoted = false) {
     return read_value(Leaf(&value), text, quoted, rules);
 }
 
@@ -32,10 +32,10 @@ TEST_CASE("a value is read with its unit and range") {
 
 TEST_CASE("a number in quotes is text, a text may be in quotes or not") {
     int number = 0;
-    CHECK(read(number, "8", 0, true).code == "E0203");
+    CHECK(read(number, "8", {}, true).code == "E0203");
     std::string text;
-    CHECK(read(text, "8", 0, false).code.empty());
-    CHECK(read(text, "8", 0, true).code.empty());
+    CHECK(read(text, "8", {}, false).code.empty());
+    CHECK(read(text, "8", {}, true).code.empty());
     CHECK(text == "8");
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("true, false, yes and no are the bools") {
     CHECK_FALSE(value);
     CHECK(read(value, "1").code == "E0204");
     CHECK(read(value, "True").code == "E0204");
-    CHECK(read(value, "true", 0, true).code == "E0204");
+    CHECK(read(value, "true", {}, true).code == "E0204");
 }
 
 TEST_CASE(
@@ -55,14 +55,14 @@ TEST_CASE(
     "there") {
     ShardingKind kind{};
     const EnumLeaf leaf{reinterpret_cast<std::uint8_t*>(&kind), enum_names(kind)};
-    CHECK(read_value(leaf, "fsdp", false, 0).code.empty());
+    CHECK(read_value(leaf, "fsdp", false, {}).code.empty());
     CHECK(kind == ShardingKind::Fsdp);
-    const ValueProblem near = read_value(leaf, "zero4", false, 0);
+    const ValueProblem near = read_value(leaf, "zero4", false, {});
     CHECK(near.code == "E0205");
     CHECK(near.hint.find("did you mean 'zero") == 0);
     Schedule schedule{};
     const EnumLeaf planned{reinterpret_cast<std::uint8_t*>(&schedule), enum_names(schedule)};
-    CHECK(read_value(planned, "zb_h1", false, 0).code == "E0390");
+    CHECK(read_value(planned, "zb_h1", false, {}).code == "E0390");
 }
 
 TEST_CASE("an optional count takes its word or a number") {
@@ -84,6 +84,33 @@ TEST_CASE("times and rates that no step can be counted with are refused") {
     CHECK(read(rate, "0B/s").code.empty());
     CHECK(read(rate, "1MB/s").code.empty());
     CHECK(read(rate, "1B/s").code == "E0206");
+}
+
+TEST_CASE("a range is told in the unit of its field, with the value that was met") {
+    double number = 1;
+    CHECK(read(number, "1e300", at_most(10)).text == "1e300 is out of range");
+    CHECK(read(number, "1e300", at_most(10)).hint == "it must be from 0 to 10");
+    CHECK(read(number, "-1", at_most(10)).code == "E0206");
+    CHECK(read(number, "10", at_most(10)).code.empty());
+    CHECK(read(number, "0", between(0.1, 10)).hint == "it must be from 0.1 to 10");
+    CHECK(read(number, "1e-300", between(0.1, 10)).code == "E0206");
+    CHECK(read(number, "0", zero_or(1e9, 1e18)).code.empty());
+    CHECK(read(number, "5", zero_or(1e9, 1e18)).code == "E0206");
+    CHECK(read(number, "0", zero_or(0.125, 16)).code.empty());
+    CHECK(read(number, "0.1", zero_or(0.125, 16)).hint == "it must be 0, or from 0.125 to 16");
+    CHECK(read(number, "0", kPositive).hint == "it must be greater than 0");
+    CHECK(read(number, "-1", kNonNegative).hint == "it must be 0 or more");
+    CHECK(read(number, "2", kShare).hint == "it must be a share from 0 to 1, or from 0% to 100%");
+    Bytes size;
+    CHECK(read(size, "1B", between(1048576, 1073741824)).hint == "it must be from 1MiB to 1GiB");
+    CHECK(read(size, "9e18B").hint == "it must be from 0 to 1EiB");
+    FlopRate rate;
+    CHECK(read(rate, "1FLOPS").hint == "it must be 0, or from 1MFLOPS to 1000EFLOPS");
+    // Both rules hold, and a required field may not be 0 by the stricter.
+    CHECK(read(number, "0", kRequired | kPositive | kShare).code == "E0206");
+    CHECK(read(number, "1.5", kRequired | kPositive | kShare).code == "E0206");
+    int count = 0;
+    CHECK(read(count, "2147483647", between(1, 1024)).hint == "it must be from 1 to 1024");
 }
 
 TEST_CASE("what is written reads back as the same value") {
