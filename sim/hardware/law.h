@@ -1,6 +1,7 @@
 #pragma once
 // Helpers that the kernel laws share. Inside the laws times are microseconds in double; they become integer picoseconds
 // once, at the end. Only + - * / sqrt and ceil are used, which IEEE 754 fixes to the last bit on every compiler.
+#include <algorithm>
 #include <cmath>
 
 #include "sim/core/check.h"
@@ -25,13 +26,15 @@ inline double per_us(FlopRate r) {
     return r.value * 1e-6;
 }
 
-// Rounds up. 9e18 ps is 104 days: beyond that a size or a constant is wrong.
+// Rounds up. Saturates at 53 days, as collectives do: sums of instants do not overflow, and such a run is refused before it is
+// played (sim/run/feasible.h).
 inline Duration duration_from_us(double us) {
+    constexpr double kPsMax = 4.6e18;
     const double ps = std::ceil(us * 1e6);
-    const bool in_range = ps >= 0 && ps < 9e18;  // false for NaN
-    MW_CHECK(in_range,
-             "kernel time out of range: check the kernel's sizes and the GPU's constants");
-    return Duration(static_cast<std::int64_t>(ps));
+    const bool is_time = ps >= 0 && std::isfinite(ps);
+    MW_CHECK(is_time,
+             "a kernel time that is no number: check the kernel's sizes and the GPU's constants");
+    return Duration(static_cast<std::int64_t>(std::min(ps, kPsMax)));
 }
 
 // The slow-down under the power limit. In a burst benchmark the controller reacts after some time of load, so it grows

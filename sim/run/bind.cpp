@@ -373,7 +373,9 @@ class Binder {
             count,
             [kernels = std::move(kernels), slower = slower_, gpu = &plan_.machine.cluster.node.gpu](
                 std::uint32_t kind, std::uint32_t kernel, int blocks) {
-                const Duration healthy = kernel_time(*gpu, *kernels[kernel], blocks).duration;
+                // Kernels of several groups at once may ask for more blocks than the card has SMs.
+                const int held = std::min(blocks, gpu->sms - 1);
+                const Duration healthy = kernel_time(*gpu, *kernels[kernel], held).duration;
                 return slower[kind] == 0
                            ? healthy
                            : Duration(std::llround(static_cast<double>(healthy.count()) *

@@ -1,5 +1,6 @@
 #include "sim/run/feasible.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -15,6 +16,7 @@
 #include "sim/run/bind.h"
 #include "sim/run/call_streams.h"
 #include "sim/run/groups.h"
+#include "sim/run/length.h"
 #include "sim/spec/legality.h"
 
 namespace memwall {
@@ -47,9 +49,18 @@ class CollectiveCheck {
                     const Fabric& fabric,
                     const DocNode& composed,
                     Diagnostics& diagnostics)
-        : plan_(plan), fabric_(fabric), composed_(composed), diagnostics_(diagnostics) {}
+        : plan_(plan),
+          fabric_(fabric),
+          capacities_(link_capacities(fabric)),
+          composed_(composed),
+          diagnostics_(diagnostics) {}
 
-    void check(const Job& job, const ProgramSet& programs) {
+    // The time of one call in each stage that makes it, without contention. [seconds]
+    using CallSeconds = std::vector<std::vector<double>>;
+
+    CallSeconds check(const Job& job, const ProgramSet& programs) {
+        CallSeconds seconds(programs.programs.size(),
+                            std::vector<double>(programs.collectives.size()));
         std::vector<std::vector<bool>> made;
         for (const Program& program : programs.programs) {
             made.push_back(calls_made(programs, program));
@@ -73,11 +84,19 @@ class CollectiveCheck {
                                       group.role == GroupRole::World;
             for (std::size_t c = 0; c < programs.collectives.size(); ++c) {
                 const CollectiveCall& call = programs.collectives[c];
-                if (call.role == group.role && (spans_stages || made[group.from / per_stage][c])) {
-                    check_call(shape, call);
+                const std::uint32_t stage = group.from / per_stage;
+                if (call.role != group.role || (!spans_stages && !made[stage][c])) {
+                    continue;
+                }
+                const double each = seconds_of(shape, call);
+                for (std::size_t s = spans_stages ? 0 : stage;
+                     s < seconds.size() && (spans_stages || s == stage);
+                     ++s) {
+                    seconds[s][c] = std::max(seconds[s][c], each);
                 }
             }
         });
+        return seconds;
     }
 
   private:
@@ -103,13 +122,24 @@ class CollectiveCheck {
         return known->second;
     }
 
-    void check_call(const GroupShape& shape, const CollectiveCall& call) {
-        if (!asked_.insert({shape, call.kind, call.role}).second || call.bytes.value <= 0) {
-            return;
+    // The links of the first group of a shape stand for those of all.
+    double seconds_of(const GroupShape& shape, const CollectiveCall& call) {
+        const auto [known, fresh] = asked_.try_emplace({shape, call});
+        if (fresh && call.bytes.value > 0) {
+            const auto time = collective_time(plan_.machine, shape, call);
+            refuse(shape, call, time ? "" : time.error());
+            if (time) {
+                const double limit =
+                    link_limit(capacities_, usage_of(fabric_, devices_, call.kind, time->variant));
+                const double flow = static_cast<double>(call.bytes.value) / limit;
+                known->second = std::max(to_seconds(time->alone), to_seconds(time->delay) + flow);
+            }
         }
+        return known->second;
+    }
+
+    void refuse(const GroupShape& shape, const CollectiveCall& call, std::string why) {
         const Machine& machine = plan_.machine;
-        const auto time = collective_time(machine, shape, call);
-        std::string why = time ? "" : time.error();
         if (why.empty() && machine.fidelity == Fidelity::Stepwise) {
             why = stepwise_obstacle(machine, shape, call.kind);
         }
@@ -137,14 +167,54 @@ class CollectiveCheck {
 
     const Plan& plan_;
     const Fabric& fabric_;
+    std::vector<double> capacities_;
     const DocNode& composed_;
     Diagnostics& diagnostics_;
     std::vector<DeviceId> devices_;
     GroupShape across_;
     std::map<std::vector<int>, GroupShape> shapes_;
-    std::set<std::tuple<GroupShape, CollectiveKind, GroupRole>> asked_;
+    std::map<std::pair<GroupShape, CollectiveCall>, double> asked_;  // -> seconds
     std::set<std::string> told_;
 };
+
+// A pipeline of p stages takes (m + p - 1) / m times what its slowest stage does. A factor of 4 is left for contention.
+void check_length(const JobCheck& check, const Plan& plan, const RoughLength& length) {
+    constexpr double kMost = 2.3e6;  // seconds: 2^61 ps
+    const Job& job = check.job;
+    const auto m = static_cast<double>(std::max<std::int64_t>(job.micro_batches, 1));
+    const double step = length.sum() * (m + job.degrees.pp - 1) / m;
+    if (step * plan.run.steps <= kMost) {
+        return;
+    }
+    Diagnostic& error =
+        check.error("E0336",
+                    "batch.global",
+                    fmt::format("{} steps of about {:.3g} days are beyond what the clock counts",
+                                plan.run.steps,
+                                step / 86400));
+    struct Part {
+        double seconds;
+        std::string_view path;
+        const char* what;
+    };
+    const std::array<Part, 4> parts = {
+        Part{length.kernels,
+             "machine.cluster.node.gpu",
+             "kernels: the constants of the card are here"},
+        Part{length.collectives,
+             "machine.cluster.fabric",
+             "collectives: the constants of the fabric are here"},
+        Part{length.messages,
+             "machine.cluster.fabric",
+             "messages between stages: the constants of the fabric are here"},
+        Part{length.host, "stack.host", "host launches: the times of the stack are here"}};
+    const Part& most =
+        *std::max_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+            return a.seconds < b.seconds;
+        });
+    error.notes.push_back({check.at(most.path), fmt::format("most of it is {}", most.what)});
+    error.hint = "at most 26 days in all: fewer steps, a smaller batch, or a faster constant";
+}
 
 }  // namespace
 
@@ -160,7 +230,12 @@ bool check_feasible(const Plan& plan,
         const DocNode* document =
             j == 0 ? &composed : composed.find("background")->items[j - 1].find("scenario");
         check_kernels({plan.jobs[j], plan.machine, *document, diagnostics}, *programs[j]);
-        collectives.check(plan.jobs[j], *programs[j]);
+        const auto seconds = collectives.check(plan.jobs[j], *programs[j]);
+        if (diagnostics.errors() == before) {
+            check_length({plan.jobs[j], plan.machine, *document, diagnostics},
+                         plan,
+                         rough_length(fabric, plan, plan.jobs[j], *programs[j], seconds));
+        }
     }
     return diagnostics.errors() == before;
 }

@@ -181,7 +181,8 @@ TEST_CASE("the smooth maximum lies between the larger term and 2^(1/4) of it") {
 TEST_CASE("a time that is no number is a bug, not a duration") {
     CHECK_THROWS_AS(std::ignore = duration_from_us(std::nan("")), BugError);
     CHECK_THROWS_AS(std::ignore = duration_from_us(-1), BugError);
-    CHECK_THROWS_AS(std::ignore = duration_from_us(1e13), BugError);
+    CHECK_THROWS_AS(std::ignore = duration_from_us(1.0 / 0.0), BugError);
+    CHECK(duration_from_us(1e13) == duration_from_us(1e300));  // 53 days
     CHECK(duration_from_us(0.0000001) == Duration(1));
     CHECK(duration_from_us(0) == Duration(0));
 }

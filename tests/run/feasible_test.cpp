@@ -100,3 +100,21 @@ TEST_CASE("kernels that the card has no law for are named once each") {
     CHECK(texts == std::vector<std::string>{"plain-gpu has no fp8 arithmetic",
                                             "plain-gpu has no fused attention in fp32"});
 }
+
+TEST_CASE("a run longer than the clock counts is refused, with what takes the time") {
+    // 10^15 B over links of 10 GB/s in one direction: 2 x 3/4 x 10^15 / 100e9 = 15,000 s a call; 80 calls a step, 2 steps.
+    const auto with = [](int calls) {
+        Case c = calling_all_reduce(1, 4, "ring");
+        const std::vector<CollectiveCall> all(
+            static_cast<std::size_t>(calls),
+            {CollectiveKind::AllReduce, GroupRole::Dp, Bytes(1'000'000'000'000'000)});
+        c.programs[0] = calling(all);
+        return c;
+    };
+    CHECK(findings(with(70)).empty());
+    const std::vector<Diagnostic> found = findings(with(80));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].code == "E0336");
+    CHECK(found[0].text == "2 steps of about 13.9 days are beyond what the clock counts");
+    CHECK(found[0].notes.at(0).text.find("most of it is collectives") == 0);
+}
