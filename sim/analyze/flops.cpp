@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/hardware/rates.h"
+
 namespace memwall {
 namespace {
 
@@ -51,9 +53,28 @@ Flops over_all_ranks(const Job& job, const std::vector<double>& per_stage) {
     return Flops(std::accumulate(per_stage.begin(), per_stage.end(), 0.0) * ranks_per_stage);
 }
 
+// A datasheet states a boost clock that cards exceed: under load RTX cards reach 1.02 of their peak in products.
 double at_peak(const Gpu& gpu, Dtype dtype, Flops flops) {
     const auto peak = gpu.peak.find(dtype);
-    return peak == gpu.peak.end() ? 0 : flops.value / peak->second.value;
+    if (peak == gpu.peak.end()) {
+        return 0;
+    }
+    double rate = peak->second.value;
+    if (const auto gemm = gemm_rates(gpu, dtype)) {
+        const GemmRoleFactors& roles = gpu.gemm_roles;
+        rate = std::max(rate,
+                        gemm->rates.burst.value /
+                            std::min({roles.forward, roles.input_gradient, roles.weight_gradient}));
+    }
+    for (const auto* table : {&gpu.attention_forward,
+                              &gpu.attention_backward,
+                              &gpu.flash2_forward,
+                              &gpu.flash2_backward}) {
+        for (const auto& [format, rates] : *table) {
+            rate = std::max(rate, rates.matrix.value);
+        }
+    }
+    return flops.value / rate;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/core/quantity.h"
 #include "sim/spec/legality.h"
 #include "sim/spec/names.h"
 #include "sim/spec/precision.h"
@@ -154,6 +155,55 @@ void check_attention(const JobCheck& check, const DocNode& composed, const Atten
     }
 }
 
+// No card computes much faster than its data sheet: 1.4 is the most that a boost clock adds to a short product.
+void check_rates(const Gpu& gpu, const DocNode& composed, Diagnostics& diagnostics) {
+    constexpr double kMost = 2;
+    const auto look = [&](const std::string& path, Dtype dtype, FlopRate rate) {
+        const auto peak = gpu.peak.find(dtype);
+        if (peak == gpu.peak.end() || rate.value <= kMost * peak->second.value) {
+            return;
+        }
+        const std::string of_peak = fmt::format("peak.{}", name_of(dtype));
+        Diagnostic& error = diagnostics.error("E0408",
+                                              place_at(composed, fmt::format("{}.{}", kGpu, path)),
+                                              fmt::format("{} {} is more than twice {} {}",
+                                                          path,
+                                                          to_text(rate),
+                                                          of_peak,
+                                                          to_text(peak->second)));
+        error.notes.push_back({place_at(composed, fmt::format("{}.{}", kGpu, of_peak)),
+                               "the peak rate is given here"});
+        error.hint =
+            "override the peak alone: the rates of the kernel laws follow it in proportion";
+    };
+    for (const auto& [dtype, rates] : gpu.gemm) {
+        look(fmt::format("gemm.{}.burst", name_of(dtype)), dtype, rates.burst);
+    }
+    for (const auto& [table, all] : {std::pair("attention_forward", &gpu.attention_forward),
+                                     std::pair("attention_backward", &gpu.attention_backward),
+                                     std::pair("flash2_forward", &gpu.flash2_forward),
+                                     std::pair("flash2_backward", &gpu.flash2_backward)}) {
+        for (const auto& [dtype, rates] : *all) {
+            look(fmt::format("{}.{}.matrix", table, name_of(dtype)), dtype, rates.matrix);
+        }
+    }
+}
+
+// Shares of threads in ascending order, each once.
+void check_occupancy(const Gpu& gpu, const DocNode& composed, Diagnostics& diagnostics) {
+    for (std::size_t i = 1; i < gpu.occupancy.size(); ++i) {
+        if (!(gpu.occupancy[i].threads > gpu.occupancy[i - 1].threads)) {
+            diagnostics
+                .error("E0408",
+                       place_at(composed, std::string(kGpu) + ".occupancy"),
+                       fmt::format("occupancy: threads {} follows {}",
+                                   gpu.occupancy[i].threads,
+                                   gpu.occupancy[i - 1].threads))
+                .hint = "list the points by ascending threads, each once";
+        }
+    }
+}
+
 bool is_stated(const DocNode& composed, const std::string& path) {
     return composed.at(path) != nullptr;
 }
@@ -240,6 +290,8 @@ void refuse_gpu(const Gpu& gpu,
 
 void check_constants(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics) {
     const Cluster& cluster = plan.machine.cluster;
+    check_rates(cluster.node.gpu, composed, diagnostics);
+    check_occupancy(cluster.node.gpu, composed, diagnostics);
     Keys of_gpu;
     std::vector<std::pair<JobCheck, AttentionNeed>> attention;
     for (std::size_t j = 0; j < plan.jobs.size(); ++j) {

@@ -9,7 +9,7 @@
 
 namespace memwall {
 
-// E0401 with all keys that are missing, at the file that lacks them; for attention also where it is chosen.
+// E0408 where constants contradict each other. E0401 with all keys that are missing, at the file that lacks them; for attention also where it is chosen.
 void check_constants(const Plan& plan, const DocNode& composed, Diagnostics& diagnostics);
 
 // A shipped card of that architecture with every constant measured or derived; empty for others.

@@ -168,6 +168,29 @@ TEST_CASE("attention that the precision or the card does not have is refused") {
                 "does not compute in fp8"));
 }
 
+TEST_CASE("rates far above the data sheet and points out of order contradict each other") {
+    const std::string gpu = "machine.cluster.node.gpu.";
+    const auto codes = [](const std::vector<Diagnostic>& errors) {
+        std::vector<std::string> all;
+        for (const Diagnostic& d : errors) {
+            all.push_back(d.code);
+        }
+        return all;
+    };
+    const std::vector<Diagnostic> burst = errors_of({gpu + "gemm.bf16.burst=2000TFLOPS"});
+    REQUIRE(codes(burst) == std::vector<std::string>{"E0408"});
+    CHECK(burst[0].text == "gemm.bf16.burst 2PFLOPS is more than twice peak.bf16 989TFLOPS");
+    CHECK(burst[0].notes.at(0).place.file == kRoot + "/topologies/gpus/h100-80g-sxm.yaml");
+    CHECK(errors_of({gpu + "gemm.bf16.burst=1900TFLOPS"}).empty());
+    CHECK(errors_of({gpu + "peak.bf16=1TFLOPS"}).empty());  // the rates follow
+    CHECK(codes(errors_of({gpu + "flash2_backward.bf16.matrix=1.98PFLOPS"})) ==
+          std::vector<std::string>{"E0408"});
+    const std::string points = gpu + "occupancy=[{threads: 0.5, rate: 0.9}, {threads: 0.";
+    CHECK(errors_of({points + "6, rate: 1}]"}).empty());
+    CHECK(codes(errors_of({points + "4, rate: 1}]"})) == std::vector<std::string>{"E0408"});
+    CHECK(codes(errors_of({points + "5, rate: 1}]"})) == std::vector<std::string>{"E0408"});
+}
+
 TEST_CASE("every card that a hint names is there, of that architecture, and lacks nothing") {
     DiskFiles files;
     DataSource source(files, {kRoot});
