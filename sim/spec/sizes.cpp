@@ -105,8 +105,7 @@ void check_sizes(const JobCheck& check) {
 
 // A bucket is an op of every rank and a collective: a floor in bytes would depend on the model, so the number is bounded.
 void check_buckets(const JobCheck& check, double stage_gradients) {
-    constexpr double kMostOfStage =
-        10'000;  // 25 MiB each, PyTorch's default: a stage of 65e9 gradients
+    constexpr double kMostOfStage = 100'000;  // played in a fifth of a second
     constexpr double kMostOfStep = 1'000'000;
     const Gradients& gradients = check.job.parallel.gradients;
     if (gradients.bucket.value == 0) {

@@ -285,8 +285,8 @@ TEST_CASE("more gradient buckets than can be played are refused, with the size t
     CHECK(error.code == "E0336");
     CHECK(error.place == Place{"--set", 1, 1});
     CHECK(error.notes.at(0).place.file == "workloads/m.yaml");
-    CHECK(error.hint.find("at least 8kB") == 0);
-    CHECK(load_good(files, {"parallel.gradients.bucket=8kB"}).plan.jobs[0].micro_batches == 8);
+    CHECK(error.hint.find("at least 1kB") == 0);  // 789 B
+    CHECK(load_good(files, {"parallel.gradients.bucket=1kB"}).plan.jobs[0].micro_batches == 8);
     // ZeRO-2 reduces in each of 8 micro-batches, so that 10,000 buckets are 80,000: fewer than a million.
     CHECK(load_good(files, {"parallel.gradients.bucket=8kB", "parallel.sharding=zero2"})
               .plan.jobs[0]
