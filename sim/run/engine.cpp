@@ -251,17 +251,40 @@ Played Engine::collect() {
         result.finished = Time(Duration(rank_steps_[r * steps_ + steps_ - 1].end));
         out.ranks.push_back(result);
     }
+    count_in_flight();
     out.link_bytes.assign(bound_.links.size(), 0);
     for (std::size_t t = 0; t < carried_.size(); ++t) {
         const BoundTransfer& transfer = bound_.transfers[t];
         for (std::uint32_t u = transfer.usage_begin; u < transfer.usage_end && carried_[t] > 0;
              ++u) {
             out.link_bytes[bound_.usages[u].link] +=
-                static_cast<double>(carried_[t]) * static_cast<double>(transfer.bytes) *
+                carried_[t] * static_cast<double>(transfer.bytes) *
                 (static_cast<double>(bound_.usages[u].coefficient) * 0x1p-20);
         }
     }
     return out;
+}
+
+// Of background jobs, when the measured step ends.
+void Engine::count_in_flight() {
+    for (const Activity& activity : activities_) {
+        const bool whole =
+            activity.kind == Activity::Kind::Collective || activity.kind == Activity::Kind::Message;
+        if (!whole || activity.end == kNever) {
+            continue;
+        }
+        const std::uint32_t r = activity.kind == Activity::Kind::Message
+                                    ? activity.ranks[0]
+                                    : bound_.members[bound_.groups[activity.group].members_begin];
+        if (ranks_[r].job != 0) {
+            carried_[activity.transfer] += part_inside(activity.start, activity.end, now_);
+        }
+    }
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+        if (ranks_[r].job != 0 && ranks_[r].running.node != kNone32) {
+            count_background_piece(r);
+        }
+    }
 }
 
 std::vector<BlockedRank> Engine::blocked() const {

@@ -139,7 +139,7 @@ class Engine {
                  std::size_t stride,
                  Ps base,
                  bool first);
-    void count_tp(const RankState& lead, const Piece& piece, const std::uint32_t* transfers);
+    void count_tp(std::uint32_t lead, double part);
     [[nodiscard]] std::uint32_t find_memo(std::uint32_t r) const;
     void make_memo(std::uint32_t r, const Player& player, Ps slack);
     void fill_tp(RankState& rank) const;
@@ -154,6 +154,14 @@ class Engine {
     [[nodiscard]] Ps inside(Ps from, Ps to) const {
         return window_ == kNever ? 0 : std::max<Ps>(0, to - std::max(from, window_));
     }
+    // Part of a transfer of a background job that falls into the measured step, as if it moved evenly.
+    [[nodiscard]] double part_inside(Ps start, Ps end, Ps until) const {
+        return end > start ? static_cast<double>(inside(start, std::min(end, until))) /
+                                 static_cast<double>(end - start)
+                           : 0;
+    }
+    void count_in_flight();
+    void count_background_piece(std::uint32_t r);
     void account_before(std::uint32_t r, const StreamState& stream);
     void account_kernel(RankState& rank);
     void account_communication(RankState& rank, Ps from, Ps to) {
@@ -230,7 +238,7 @@ class Engine {
     std::vector<std::uint32_t> tp_ready_;  // by group: members that wait in the piece
     std::vector<std::uint32_t> touched_;
     std::vector<std::uint32_t> dirty_;       // ranks whose running piece must be played again
-    std::vector<std::uint64_t> carried_;     // by transfer: completions in the measured step
+    std::vector<double> carried_;            // by transfer: how often it ran in the measured step
     std::vector<StepState> rank_steps_;      // of the first job: by rank and step
     std::vector<std::uint32_t> ranks_left_;  // by step: of the first job
     std::vector<Ps> step_end_;

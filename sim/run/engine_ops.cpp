@@ -481,9 +481,12 @@ void Engine::end_activity(std::uint32_t a) {
         const std::uint32_t r = bound_.members[m];
         StreamState& stream = ranks_[r].streams[index_of(activity.stream)];
         release(r, activity.blocks, activity.start);
-        const bool counted =
-            ranks_[r].job == 0 ? measured(ranks_[r], stream.step) : window_ != kNever;
-        carried_[activity.transfer] += m == group.members_begin && counted ? 1 : 0;
+        if (m == group.members_begin) {
+            carried_[activity.transfer] += ranks_[r].job != 0
+                                               ? part_inside(activity.start, now_, now_)
+                                           : measured(ranks_[r], stream.step) ? 1
+                                                                              : 0;
+        }
         const Span span{stream.joined, activity.start, now_};
         if (activity.stream == Stream::Compute) {
             account_blocking(r, stream, span);
@@ -501,8 +504,11 @@ void Engine::end_message_side(std::uint32_t r, std::uint32_t transfer, Ps start)
     Record& of_transfer = record(rank, mine.record);
     of_transfer.span.start = start;
     of_transfer.span.end = now_;
-    if (mine.send && (rank.job == 0 ? measured(rank, stream.step) : window_ != kNever)) {
-        ++carried_[bound_.message_transfers[bound_.ranks[r].messages + mine.bytes_of]];
+    if (mine.send) {
+        carried_[bound_.message_transfers[bound_.ranks[r].messages + mine.bytes_of]] +=
+            rank.job != 0                 ? part_inside(start, now_, now_)
+            : measured(rank, stream.step) ? 1
+                                          : 0;
     }
     if (--stream.left == 0) {
         const Span span{stream.joined, stream.joined, now_};

@@ -139,8 +139,8 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
         }
     }
     const bool first = !lead.running.evaluated;
-    if (first && transfers != nullptr) {
-        count_tp(lead, piece, transfers);
+    if (first && transfers != nullptr && measured(lead, lead.running.step)) {
+        count_tp(ranks.front(), 1);
     }
     if (k == 1) {
         const std::uint32_t memo = find_memo(ranks.front());
@@ -225,13 +225,13 @@ void Engine::play_together(std::span<const std::uint32_t> ranks) {
     }
 }
 
-void Engine::count_tp(const RankState& lead, const Piece& piece, const std::uint32_t* transfers) {
-    if (lead.job == 0 ? !measured(lead, lead.running.step) : window_ == kNever) {
-        return;
-    }
+// The tp collectives of the piece that the rank is in.
+void Engine::count_tp(std::uint32_t lead, double part) {
+    const Piece& piece = piece_of(ranks_[lead], ranks_[lead].running.node);
+    const std::uint32_t first = bound_.groups[tp_group(lead)].transfers;
     const CodeOp* ops = ops_of(piece);
     for (std::uint16_t i = piece.first_tp; i != kNone16; i = ops[i].next) {
-        ++carried_[transfers[bound_.call_in_role[ops[i].work]]];
+        carried_[bound_.group_transfers[first + bound_.call_in_role[ops[i].work]]] += part;
     }
 }
 
@@ -384,6 +384,16 @@ void Engine::publish(std::uint32_t r,
     touch(r, streams);
 }
 
+// Once for its tp group.
+void Engine::count_background_piece(std::uint32_t r) {
+    const RunningPiece& running = ranks_[r].running;
+    const std::uint32_t group = tp_group(r);
+    if (running.evaluated && group != kNone32 &&
+        bound_.members[bound_.groups[group].members_begin] == r) {
+        count_tp(r, part_inside(running.entry, running.exit, now_));
+    }
+}
+
 void Engine::leave_piece(std::uint32_t r) {
     RankState& rank = ranks_[r];
     if (rank.running.node == kNone32) {
@@ -392,6 +402,9 @@ void Engine::leave_piece(std::uint32_t r) {
     MW_CHECK(rank.running.evaluated && rank.running.exit <= now_, "a piece is left before its end");
     if (measured(rank, rank.running.step)) {
         account_piece(r);
+    }
+    if (rank.job != 0) {
+        count_background_piece(r);
     }
     rank.mark = rank.running.exit;
     rank.running.node = kNone32;

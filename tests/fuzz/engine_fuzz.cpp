@@ -40,11 +40,9 @@ RunResult run(const Input& input, bool fold, bool coalesce) {
     return simulate(plan);
 }
 
-// Rates are shared by all transfers on a link only where the fidelity says so. Bytes of background jobs are counted when a
-// transfer ends, or its piece begins, in the measured step: a step may be shorter than one of their transfers.
-bool counts_links(const Plan& plan) {
-    return plan.jobs.size() == 1 && (plan.machine.fidelity == Fidelity::Fluid ||
-                                     plan.machine.fidelity == Fidelity::Stepwise);
+// Rates are shared by all transfers on a link only where the fidelity says so.
+bool shares_links(const Plan& plan) {
+    return plan.machine.fidelity == Fidelity::Fluid || plan.machine.fidelity == Fidelity::Stepwise;
 }
 
 // A host that waits for the sends it has issued, before it issues the receive that a peer waits for in the same way.
@@ -77,7 +75,7 @@ void check_one(const RunResult& result, const Input& input) {
     expect(ranks == result.ranks, input, "every rank is in one class");
     for (const LinkLoad& link : result.links) {
         expect(std::isfinite(link.utilisation) &&
-                   (link.utilisation <= 1 + 1e-6 || !counts_links(input.plan)),
+                   (link.utilisation <= 1 + 1e-6 || !shares_links(input.plan)),
                input,
                fmt::format("link {} is used {} of the time", link.link, link.utilisation));
     }

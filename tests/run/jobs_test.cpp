@@ -60,11 +60,11 @@ ProgramSet both_receive_first() {
     return set;
 }
 
-ProgramSet all_reduce() {
+ProgramSet all_reduce(std::int64_t bytes) {
     ProgramSet set;
     set.labels = {"op"};
     set.programs.resize(1);
-    set.collectives = {{CollectiveKind::AllReduce, GroupRole::Dp, Bytes(1'000'000)}};
+    set.collectives = {{CollectiveKind::AllReduce, GroupRole::Dp, Bytes(bytes)}};
     add(set, 0, OpKind::Collective, Stream::Dp, 0);
     return set;
 }
@@ -81,7 +81,7 @@ TEST_CASE("a first job that cannot go on is told so, though another one repeats 
     plan.jobs[1].nodes = 1;
     plan.jobs[1].degrees.dp = 2;
     const ProgramSet stuck = both_receive_first();
-    const ProgramSet endless = all_reduce();
+    const ProgramSet endless = all_reduce(1'000'000);
     for (const bool fold : {false, true}) {
         for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Stepwise}) {
             plan.run.fold = fold;
@@ -93,6 +93,38 @@ TEST_CASE("a first job that cannot go on is told so, though another one repeats 
             REQUIRE(result.deadlock.size() == 2);
             CHECK(result.deadlock[0].waits_for == "rank 1 (stage 1) to send");
             CHECK(result.deadlock[1].waits_for == "rank 0 (stage 0) to send");
+        }
+    }
+}
+
+// Rings of two fill their links all the time: what a background job moved outside the measured step does not count, however
+// long its transfers are.
+TEST_CASE("links of a background job carry what they can carry in the measured step") {
+    for (const std::int64_t bytes : {300'000LL, 1'500'000LL, 100'000'000LL}) {
+        CAPTURE(bytes);
+        Plan plan;
+        plan.machine = machine_of(2);
+        plan.jobs.resize(2);
+        for (int j = 0; j < 2; ++j) {
+            plan.jobs[static_cast<std::size_t>(j)].first_node = j;
+            plan.jobs[static_cast<std::size_t>(j)].nodes = 1;
+            plan.jobs[static_cast<std::size_t>(j)].degrees.dp = 2;
+        }
+        const ProgramSet measured = all_reduce(1'000'000);
+        const ProgramSet beside = all_reduce(bytes);
+        for (const bool fold : {false, true}) {
+            plan.run.fold = fold;
+            SimulateOptions options;
+            options.programs = {&measured, &beside};
+            const RunResult result = simulate(plan, options);
+            REQUIRE(result.refused.empty());
+            REQUIRE(result.deadlock.empty());
+            double used = 0;  // links at their full rate, of both jobs
+            for (const LinkLoad& load : result.links) {
+                CHECK(load.utilisation == doctest::Approx(1).epsilon(1e-4));
+                used += static_cast<double>(load.multiplicity);
+            }
+            CHECK(used == 8);  // in and out of four GPUs
         }
     }
 }
