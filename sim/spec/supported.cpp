@@ -29,6 +29,15 @@ void check_job(const JobCheck& check) {
                fmt::format("a step of a model with {} experts", job.model.moe.experts),
                "`memwall trace` shows its layers; dense models run");
     }
+    // The host would wait for its own sends before it posts the receive that a peer waits for in the same way.
+    if (job.degrees.pp > 1 && job.stack.host.drain_each_micro_batch &&
+        job.stack.overlap.p2p == P2pKind::Overlapped) {
+        refuse("stack",
+               "a host that waits for the GPU at each micro-batch (host.drain_each_micro_batch) "
+               "beside "
+               "messages that overlap (overlap.p2p)",
+               "say `host.drain_each_micro_batch: false`, or `overlap.p2p: batched`");
+    }
     if (job.parallel.sharding.kind != ShardingKind::None && job.parallel.sharding.unit != "block") {
         refuse("parallel.sharding.unit",
                fmt::format("sharding unit '{}'", job.parallel.sharding.unit),
