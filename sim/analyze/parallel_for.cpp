@@ -15,15 +15,21 @@ unsigned hardware_threads() {
 
 void parallel_for(std::size_t count,
                   unsigned threads,
-                  const std::function<void(std::size_t index, unsigned worker)>& work) {
+                  const std::function<void(std::size_t index, unsigned worker)>& work,
+                  const std::function<void(std::size_t done)>& finished) {
     std::atomic<std::size_t> next{0};
     std::mutex guard;
     std::exception_ptr failure;
     std::size_t failed_at = count;
+    std::size_t done = 0;
     const auto run = [&](unsigned worker) {
         for (std::size_t i = next++; i < count; i = next++) {
             try {
                 work(i, worker);
+                if (finished) {
+                    const std::lock_guard lock(guard);
+                    finished(++done);
+                }
             } catch (...) {
                 const std::lock_guard lock(guard);
                 if (i < failed_at) {

@@ -31,6 +31,11 @@ class Predictor {
         ValidatedRow out;
         out.table = row.table().name;
         out.id = row.id();
+        if (row.table().kind != RowKind::Training) {
+            out.status = RowStatus::NotYet;
+            out.reason = "kernels and collectives alone";
+            return out;
+        }
         const auto mapped = training_case(row);
         if (!mapped) {
             out.status = mapped.error().not_yet ? RowStatus::NotYet : RowStatus::Unmapped;
@@ -114,9 +119,15 @@ std::vector<ValidatedRow> validate(const std::vector<Table>& tables,
         predictors.push_back(std::make_unique<Predictor>(files, options.data_roots));
     }
     std::vector<ValidatedRow> out(rows.size());
-    parallel_for(rows.size(), threads, [&](std::size_t i, unsigned worker) {
+    const auto predict = [&](std::size_t i, unsigned worker) {
         out[i] = predictors[worker]->predict(rows[i]);
-    });
+    };
+    const auto finished = [&](std::size_t done) { options.progress(done, rows.size()); };
+    if (options.progress) {
+        parallel_for(rows.size(), threads, predict, finished);
+    } else {
+        parallel_for(rows.size(), threads, predict);
+    }
     return out;
 }
 

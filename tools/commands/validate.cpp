@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "sim/core/quantity.h"
 #include "sim/validation/report.h"
@@ -12,6 +13,14 @@
 
 namespace memwall::cli {
 namespace {
+
+// One line that is written over, for a person who waits.
+void show_progress(std::size_t done, std::size_t all) {
+    constexpr std::size_t kEvery = 16;
+    if (done % kEvery == 0 || done == all) {
+        print_error(fmt::format("\r{} of {} rows{}", done, all, done == all ? "\n" : ""));
+    }
+}
 
 std::optional<std::vector<Table>> read_tables(Session& session, Files& files) {
     std::vector<Table> tables;
@@ -46,6 +55,19 @@ int command_validate(Session& session) {
     }
     ValidateOptions options;
     options.data_roots = session.roots();
+    double limit = 0;
+    if (arguments.has("--max-mape")) {
+        const std::string text = arguments.value("--max-mape");
+        const auto percent = memwall::parse<double>(text);
+        if (!percent || *percent < 0) {
+            return session.refuse(fmt::format("--max-mape {}: not a number of percent", text),
+                                  "write it as --max-mape 5");
+        }
+        limit = *percent;
+    }
+    if (isatty(STDERR_FILENO) != 0) {
+        options.progress = show_progress;
+    }
     const std::vector<ValidatedRow> rows = validate(*tables, files, options);
     if (arguments.has("--show")) {
         const std::string id = arguments.value("--show");
@@ -63,6 +85,19 @@ int command_validate(Session& session) {
         print(validation_csv(rows));
     } else {
         print(validation_text(rows, arguments.has("--rows"), session.out()));
+    }
+    if (arguments.has("--max-mape")) {
+        const ErrorScore times = score(rows).all.time;
+        if (times.rows == 0 || 100 * times.mape > limit) {
+            print_error(
+                times.rows == 0
+                    ? std::string("memwall: no time was scored\n")
+                    : fmt::format("memwall: the mean error of {} times is {:.2f} %, above {} %\n",
+                                  times.rows,
+                                  100 * times.mape,
+                                  arguments.value("--max-mape")));
+            return kNo;
+        }
     }
     return kDone;
 }
