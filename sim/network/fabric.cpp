@@ -291,6 +291,8 @@ Route Fabric::route(DeviceId from, DeviceId to) const {
     }
     const int nic_a = nic_of(from);
     const int nic_b = nic_of(to);
+    constexpr std::size_t kMostLinks = 12;
+    route.links.reserve(kMostLinks);
     route.crosses_nodes = true;
     // Where PCIe is not modelled, each GPU has its NIC on its own PCIe switch.
     const NodeRoute one_switch{{}, node.pcie_latency, 1};

@@ -153,6 +153,14 @@ class Binder {
         std::uint32_t begin = 0;
         std::uint32_t end = 0;
     };
+    // A ring gathers over the links over which it reduces and scatters, byte for byte.
+    static bool uses_same_links(CollectiveKind a, CollectiveKind b, Variant variant) {
+        const auto one_round = [](CollectiveKind kind) {
+            return kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
+        };
+        return a == b || (variant.algorithm == Algorithm::Ring && one_round(a) && one_round(b));
+    }
+
     struct KnownUsage {
         CollectiveKind kind = CollectiveKind::AllReduce;
         Variant variant;
@@ -222,7 +230,8 @@ class Binder {
         Range usage{};
         const auto known =
             std::find_if(group_usages_.begin(), group_usages_.end(), [&](const KnownUsage& u) {
-                return u.kind == call.kind && u.variant == time.variant;
+                return uses_same_links(u.kind, call.kind, time.variant) &&
+                       u.variant == time.variant;
             });
         if (known != group_usages_.end()) {
             usage = known->range;

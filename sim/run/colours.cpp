@@ -1,5 +1,7 @@
 #include "sim/run/colours.h"
 
+#include <algorithm>
+
 namespace memwall {
 namespace {
 
@@ -28,7 +30,6 @@ class ColourTable {
         }
         return values_[at];
     }
-    [[nodiscard]] std::uint32_t size() const { return next_; }
 
   private:
     std::vector<Colour> keys_;
@@ -54,12 +55,25 @@ Classes classes_of(const std::vector<Colour>& colours) {
     return classes;
 }
 
-std::uint32_t count_classes(const std::vector<Colour>& colours) {
-    ColourTable table(colours.size());
-    for (const Colour c : colours) {
-        table.number(c);
+std::uint32_t ClassCounter::count(const std::vector<Colour>& colours) {
+    std::size_t size = std::max<std::size_t>(16, entries_.size());
+    while (size < 2 * colours.size()) {
+        size *= 2;
     }
-    return table.size();
+    entries_.resize(size);
+    ++round_;
+    std::uint32_t classes = 0;
+    for (const Colour colour : colours) {
+        std::size_t at = colour & (size - 1);
+        while (entries_[at].round == round_ && entries_[at].colour != colour) {
+            at = (at + 1) & (size - 1);
+        }
+        if (entries_[at].round != round_) {
+            entries_[at] = {colour, round_};
+            ++classes;
+        }
+    }
+    return classes;
 }
 
 }  // namespace memwall

@@ -61,9 +61,9 @@ class Folder {
         std::uint32_t before = 0;
         while (true) {
             refine();
-            const std::uint32_t now = count_classes(ranks_) + count_classes(groups_) +
-                                      count_classes(transfers_) + count_classes(messages_) +
-                                      count_classes(links_);
+            const std::uint32_t now = counter_.count(ranks_) + counter_.count(groups_) +
+                                      counter_.count(transfers_) + counter_.count(messages_) +
+                                      counter_.count(links_);
             if (now == before) {
                 break;
             }
@@ -430,6 +430,7 @@ class Folder {
     std::vector<Sharing> sharing_;
     std::vector<std::uint32_t> user_of_;  // by transfer; kNone32 where nothing is shared
     std::uint32_t users_ = 0;
+    ClassCounter counter_;
     bool downwards_ = true;
     std::vector<std::uint32_t> shared_number_;  // link -> links_
 };
