@@ -48,7 +48,7 @@ std::string wrong_count(const CommandSpec& command, const std::vector<std::strin
 
 // The option that has no value, from the library's "--set: 1 required TEXT missing"; or the library's own words.
 std::string explain_mismatch(const CLI::ArgumentMismatch& e, const CommandSpec* command) {
-    const std::string text = e.what();
+    std::string text = e.what();
     const std::string flag = text.substr(0, text.find(':'));
     for (const auto* options : {&global_options(), command ? &command->options : nullptr}) {
         for (std::size_t o = 0; options != nullptr && o < options->size(); ++o) {
