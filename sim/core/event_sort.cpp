@@ -221,8 +221,6 @@ void sort_burst(std::span<Event> events, std::span<Event> scratch) {
 
 void sort_any(std::span<Event> events, std::span<Event> scratch);
 
-void sort_any(std::span<Event> events, std::span<Event> scratch);
-
 // Events at many instants.
 void sort_spread(std::span<Event> events, std::span<Event> scratch) {
     const std::span<Event> copy = scratch.first(events.size());

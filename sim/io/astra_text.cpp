@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kLayersMax = 50'000;  // each needs an event slot of 16 bits
 constexpr std::int64_t kBytesMax = std::int64_t{1} << 50;
-constexpr double kStepMax_s =
+constexpr double kSecondsMax =
     3600;  // longer ones are wrong units, and 1,000 steps must stay below 2^63 ps
 constexpr std::size_t kFields = 12;
 constexpr std::string_view kSpace = " \t\r\v\f";
@@ -315,7 +315,7 @@ class Reader {
                 total_s += to_seconds(d);
             }
         }
-        if (total_s > kStepMax_s) {
+        if (total_s > kSecondsMax) {
             diagnostics_
                 .error("E0541",
                        place,

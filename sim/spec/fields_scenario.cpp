@@ -148,7 +148,7 @@ struct PercentForm : TextForm {
     }
     // 100 x share rounds: where that does not read back as the same value, the exponent is moved instead.
     [[nodiscard]] std::string write() const override {
-        const std::string plain = fmt::format("{:.15g}%", 100 * share);
+        std::string plain = fmt::format("{:.15g}%", 100 * share);
         if (parse<double>(plain) == share) {
             return plain;
         }

@@ -40,8 +40,8 @@ GroupScore score_group(const std::vector<const ValidatedRow*>& rows) {
             memories.push_back(row->predicted_memory / row->measured_memory);
         }
     }
-    out.time = score_errors(std::move(times));
-    out.memory = score_errors(std::move(memories));
+    out.time = score_errors(times);
+    out.memory = score_errors(memories);
     out.ranking = score_ranking(rows);
     return out;
 }
@@ -64,7 +64,7 @@ std::map<std::string, GroupScore> grouped(
 
 }  // namespace
 
-ErrorScore score_errors(std::vector<double> ratios) {
+ErrorScore score_errors(const std::vector<double>& ratios) {
     ErrorScore s;
     s.rows = ratios.size();
     if (ratios.empty()) {

@@ -18,7 +18,8 @@ struct ErrorScore {
     double bias = 0;
     double geometric = 0;  // exp(mean |ln p/m|) - 1
 };
-[[nodiscard]] ErrorScore score_errors(std::vector<double> ratios);  // predicted over measured
+[[nodiscard]] ErrorScore score_errors(
+    const std::vector<double>& ratios);  // predicted over measured
 
 // Kendall's tau-a of predicted against measured step times within groups of rows of one table that share model and number of
 // GPUs: (concordant - discordant) / pairs, over all groups together. Ties in the measurement are left out.
