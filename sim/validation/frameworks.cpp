@@ -22,16 +22,28 @@ bool adapts(const Row& row) {  // LoRA and its kin
            says(row, "framework", "bnb") || says(row, "notes", "4-bit");
 }
 
+bool is_fsdp(const Row& row) {
+    return says(row, "framework", "fsdp") || says(row, "sharding", "fsdp") ||
+           says(row, "sharding", "hsdp");
+}
+
 std::string recompute_lines(const Row& row, Framework& f) {
     const std::string word = plain_word(row.text("recompute"));
     if (word.starts_with("full")) {
         return "  recompute: full\n";
     }
-    if (word.starts_with("selective")) {
+    if (word.starts_with("selective") && !is_fsdp(row)) {
         return "  recompute: selective\n";
+    }
+    if (word.starts_with("selective")) {
+        const int half = row.whole("layers").value_or(2) / 2;
+        f.assumptions.emplace_back("selective recompute of FSDP: every other block in full");
+        return fmt::format("  recompute: full\n  recompute_layers: {}\n", half);
     }
     if (word.empty()) {
         f.assumptions.emplace_back("recompute: none");
+    } else if (word != "none") {
+        f.not_yet = fmt::format("recompute '{}'", row.text("recompute"));
     }
     return "  recompute: none\n";
 }
@@ -71,7 +83,7 @@ Framework megatron_deepspeed(const Row& row) {
     return f;
 }
 
-Framework megatron_2021(const Row&) {
+Framework megatron_2021() {
     Framework f;
     f.stack = "megatron-lm-2021";
     f.precision = "fp16_mixed";
@@ -83,20 +95,10 @@ Framework megatron_2021(const Row&) {
     return f;
 }
 
-std::string low_precision(const Row& row, std::string otherwise) {
-    const std::string word = plain_word(row.text("precision"));
-    for (const std::string_view name : {"fp8", "mxfp8", "nvfp4"}) {
-        if (word.starts_with(name)) {
-            return std::string(name) + "_mixed_fp32_gradients";
-        }
-    }
-    return otherwise;
-}
-
-Framework transformer_engine(const Row& row, std::string stack) {
+Framework transformer_engine(std::string stack) {
     Framework f;
     f.stack = std::move(stack);
-    f.precision = low_precision(row, "bf16_mixed_fp32_gradients");
+    f.precision = "bf16_mixed_fp32_gradients";
     f.optimizer = "adamw_fused";
     f.gradients = "  gradients: {reduce_dtype: fp32, bucket: 200MB}\n";
     f.sequence_parallel = true;
@@ -107,11 +109,10 @@ Framework transformer_engine(const Row& row, std::string stack) {
     return f;
 }
 
-Framework fsdp(const Row& row, std::string stack, std::string_view reduce) {
+Framework fsdp(std::string stack, std::string_view reduce) {
     Framework f;
     f.stack = std::move(stack);
-    f.precision =
-        says(row, "precision", "fp8") ? "fp8_params_fp32_states" : "bf16_params_fp32_states";
+    f.precision = "bf16_params_fp32_states";
     f.optimizer = "adamw_fused";
     f.gradients = fmt::format("  gradients: {{reduce_dtype: {}}}\n", reduce);
     f.memory = MemoryFigure::Reserved;
@@ -127,27 +128,26 @@ tl::expected<Framework, std::string> framework_of(const Row& row, std::string_vi
     if (word.starts_with("megatron-deepspeed")) {
         f = megatron_deepspeed(row);
     } else if (word.starts_with("megatron") && is_ampere(gpu)) {
-        f = megatron_2021(row);
+        f = megatron_2021();
     } else if (word.starts_with("megatron")) {
-        f = transformer_engine(row, "megatron-lm-2025");
+        f = transformer_engine("megatron-lm-2025");
     } else if (word.starts_with("nemo")) {
-        f = transformer_engine(row, "nemo-2024");
+        f = transformer_engine("nemo-2024");
     } else if (word.starts_with("fsdp-(composer")) {
-        f = fsdp(row, "composer-2023", "bf16");
+        f = fsdp("composer-2023", "bf16");
     } else if (word.starts_with("torchtitan")) {
-        f = fsdp(row, "torchtitan-2025", "fp32");
+        f = fsdp("torchtitan-2025", "fp32");
         f.sequence_parallel = true;
     } else if (word == "fsdp") {
-        f = fsdp(
-            row, says(row, "notes", "compile=Y") ? "fsdp1-compile-2024" : "fsdp1-2024", "bf16");
+        f = fsdp(says(row, "notes", "compile=Y") ? "fsdp1-compile-2024" : "fsdp1-2024", "bf16");
     } else if (word.starts_with("internevo")) {
-        f = fsdp(row, "internevo-2024", "bf16");
+        f = fsdp("internevo-2024", "bf16");
         f.precision = "bf16_mixed";
     } else if (word.starts_with("deepspeed")) {
-        f = fsdp(row, "deepspeed-2024", "bf16");
+        f = fsdp("deepspeed-2024", "bf16");
         f.precision = "bf16_mixed";
     } else if (word.starts_with("pytorch")) {
-        f = fsdp(row, "pytorch-ddp-2024", "bf16");
+        f = fsdp("pytorch-ddp-2024", "bf16");
         f.precision = "bf16_mixed";
     } else {
         return tl::unexpected(
@@ -162,8 +162,8 @@ tl::expected<Framework, std::string> framework_of(const Row& row, std::string_vi
         f.not_yet = "asynchronous tensor parallelism";
     } else if (says(row, "schedule", "zb") || says(row, "schedule", "dualpipe")) {
         f.not_yet = fmt::format("schedule {}", row.text("schedule"));
-    } else if (says(row, "recompute", "sac")) {
-        f.not_yet = "";
+    } else if (says(row, "precision", "fp8") || says(row, "precision", "fp4")) {
+        f.not_yet = fmt::format("precision {}", row.text("precision"));
     }
     return f;
 }

@@ -169,9 +169,7 @@ std::string quoted(const std::string& cell) {
 
 }  // namespace
 
-std::string validation_text(const std::vector<ValidatedRow>& rows,
-                            bool with_rows,
-                            const TextStyle& /*style*/) {
+std::string validation_text(const std::vector<ValidatedRow>& rows, bool with_rows) {
     const Scores scores = score(rows);
     std::string text;
     if (with_rows) {

@@ -3,15 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/io/text_style.h"
 #include "sim/validation/validate.h"
 
 namespace memwall {
 
 // with_rows: one line per row, else the summary and the list of rows that are not scored.
-[[nodiscard]] std::string validation_text(const std::vector<ValidatedRow>& rows,
-                                          bool with_rows,
-                                          const TextStyle& style);
+[[nodiscard]] std::string validation_text(const std::vector<ValidatedRow>& rows, bool with_rows);
 [[nodiscard]] std::string validation_json(const std::vector<ValidatedRow>& rows);
 [[nodiscard]] std::string validation_csv(const std::vector<ValidatedRow>& rows);
 

@@ -36,7 +36,7 @@ class Mapper {
     void assume(std::string text) { out_.assumptions.push_back(std::move(text)); }
 
     // A count that the row may leave out.
-    int count(std::string_view column, int otherwise) {
+    [[nodiscard]] int count(std::string_view column, int otherwise) const {
         const auto value = row_.whole(column);
         return value && *value > 0 ? *value : otherwise;
     }
@@ -183,14 +183,17 @@ class Mapper {
         if (ep_ > 1 || count("experts", 0) > 1) {
             return refuse(ep_ > 1 ? "expert parallelism" : "a model with experts", true);
         }
+        if (cp_ > 1) {
+            return refuse("context parallelism", true);
+        }
         if (!framework_.not_yet.empty()) {
             return refuse(framework_.not_yet, true);
         }
         return true;
     }
 
-    void write_machine(std::string& y) const {
-        int per_node = count_or("gpus_per_node", std::min(8, gpus_));
+    void write_machine(std::string& y) {
+        int per_node = count("gpus_per_node", std::min(8, gpus_));
         per_node = std::min(per_node, gpus_);
         const StatedNetwork net = stated_network(row_.text("inter_node"));
         const int nodes = (gpus_ + per_node - 1) / per_node;
@@ -211,13 +214,13 @@ class Mapper {
         } else if (net.node_rate.value > 0) {
             y += fmt::format("      node.nics: 4\n      node.nic_rate: {}Gbps\n",
                              net.node_rate.value * 8 / 1e9 / 4);
+            assume("NICs: the stated rate of a node over 4");
+        } else if (net.gpu_rate.value > 0) {
+            y += fmt::format("      node.nics: {}\n      node.nic_rate: {}Gbps\n",
+                             per_node,
+                             net.gpu_rate.value * 8 / 1e9);
         }
         y += fmt::format("  nodes: {}\n", nodes);
-    }
-
-    int count_or(std::string_view column, int otherwise) const {
-        const auto value = row_.whole(column);
-        return value && *value > 0 ? *value : otherwise;
     }
 
     void write_model(std::string& y) const {

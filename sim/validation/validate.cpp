@@ -1,5 +1,6 @@
 #include "sim/validation/validate.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "sim/analyze/metrics.h"
@@ -51,6 +52,12 @@ class Predictor {
         out.gpus = c.gpus;
         out.measured_time = c.step_time_s;
         out.measured_fits = !c.out_of_memory;
+        const std::vector<std::string> stacks = data_.names(DataKind::Stack);
+        if (std::find(stacks.begin(), stacks.end(), c.stack) == stacks.end()) {
+            out.status = RowStatus::NotYet;
+            out.reason = "no stack file yet for " + c.framework;
+            return out;
+        }
         run(c, out);
         return out;
     }

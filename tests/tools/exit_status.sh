@@ -20,6 +20,19 @@ expect() {
 }
 
 x=scenarios/gpt2-8xa100.yaml
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
+cat > "$table" << 'CSV'
+id,framework,gpu,n_gpus,layers,hidden,heads,seq_len,precision,tp,micro_batch,global_batch,step_time_s
+a,megatron-lm,a100-80g-sxm,8,4,1024,16,1024,fp16,2,1,8,9
+CSV
+expect 0 "1 of 1 rows scored" validate "$table"
+expect 0 "cluster:" validate "$table" --show a
+expect 1 "above 5 %" validate "$table" --max-mape 5
+expect 0 "mape_percent" validate "$table" --json --max-mape 100
+expect 2 "not a number of percent" validate "$table" --max-mape x
+expect 2 "[E0101]" validate no-such-table.csv
+expect 2 "[E0705]" validate packages.txt
 expect 0 "step time" run $x --quiet
 expect 1 "does not fit" run scenarios/llama3.1-405b-16384xh100.yaml
 expect 2 "[E0401]" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1

@@ -63,7 +63,7 @@ TEST_CASE("rows that are not scored are counted and listed, never averaged") {
     CHECK(s.all.scored == 1);
     CHECK(s.all.time.mape == doctest::Approx(0.25));
     CHECK(s.by_scale.at("2-8 GPUs").time.rows == 1);
-    const std::string text = validation_text(rows, true, TextStyle{});
+    const std::string text = validation_text(rows, true);
     CHECK(text.find("not_yet: expert parallelism") != std::string::npos);
     CHECK(text.find("t.csv") != std::string::npos);
     CHECK(text.find("folder/") == std::string::npos);

@@ -54,6 +54,8 @@ TEST_CASE("what a row leaves open or asks too much is the reason why it is not r
           "it does not state layers");
     CHECK(why("a,megatron-lm,a100,16,8,24,2048,16,51200,1024,0,fp16,2,1,8,,2,64,,").reason ==
           "it states neither a step time, nor tokens/s, nor a memory peak");
+    CHECK(why("a,megatron-lm,h100,16,8,24,2048,16,51200,1024,0,fp8,2,1,8,,2,64,1,").reason ==
+          "precision fp8");
     const NotMapped experts =
         why("a,megatron-lm,a100,16,8,24,2048,16,51200,1024,0,fp16,2,1,8,4,2,64,1,");
     CHECK(experts.not_yet);

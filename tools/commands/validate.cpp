@@ -84,7 +84,7 @@ int command_validate(Session& session) {
     } else if (arguments.has("--csv")) {
         print(validation_csv(rows));
     } else {
-        print(validation_text(rows, arguments.has("--rows"), session.out()));
+        print(validation_text(rows, arguments.has("--rows")));
     }
     if (arguments.has("--max-mape")) {
         const ErrorScore times = score(rows).all.time;
