@@ -48,4 +48,9 @@ x=scenarios/gpt2-8xa100.yaml
 "$memwall" topo selene-a100 --dot > /dev/null
 "$memwall" list gpus > /dev/null
 "$memwall" check scenarios/*.yaml scenarios/*/*.yaml > /dev/null
+cat > "$work/table.csv" << 'CSV'
+id,framework,gpu,n_gpus,layers,hidden,heads,seq_len,precision,tp,micro_batch,global_batch,step_time_s
+a,megatron-lm,a100-80g-sxm,8,4,1024,16,1024,fp16,2,1,8,9
+CSV
+"$memwall" validate "$work/table.csv" > /dev/null
 "$memwall" explain mfu $x > /dev/null
