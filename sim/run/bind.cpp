@@ -1,13 +1,18 @@
 #include "sim/run/bind.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "sim/collectives/transfer.h"
 #include "sim/core/check.h"
 #include "sim/hardware/kernel_time.h"
+#include "sim/network/placement.h"
 #include "sim/run/call_streams.h"
 #include "sim/run/groups.h"
 #include "sim/run/stepwise.h"
@@ -27,6 +32,7 @@ class Binder {
            bool coalesce)
         : plan_(plan),
           fabric_(fabric),
+          placements_(fabric),
           capacities_(link_capacities(fabric)),
           stepwise_(fabric, bound_) {
         bound_.code = compile_programs(programs, coalesce);
@@ -119,6 +125,7 @@ class Binder {
     void count_calls(std::uint32_t j) {
         const ProgramSet& set = *bound_.code.jobs[j];
         calls_.fill(0);
+        first_call_ = bound_.call_in_role.size();
         for (const CollectiveCall& call : set.collectives) {
             bound_.call_in_role.push_back(calls_[static_cast<std::size_t>(call.role)]++);
         }
@@ -149,9 +156,11 @@ class Binder {
         return std::max(1, std::accumulate(most.begin(), most.end(), 0));
     }
 
+    // Of Bound::usages: the links of a transfer.
     struct Range {
         std::uint32_t begin = 0;
         std::uint32_t end = 0;
+        double limit = std::numeric_limits<double>::infinity();  // the rate that they allow
     };
     // A ring gathers over the links over which it reduces and scatters, byte for byte.
     static bool uses_same_links(CollectiveKind a, CollectiveKind b, Variant variant) {
@@ -161,10 +170,31 @@ class Binder {
         return a == b || (variant.algorithm == Algorithm::Ring && one_round(a) && one_round(b));
     }
 
+    // The links of the first of all devices that sit alike. The others' are a shift further on.
     struct KnownUsage {
+        DeviceId first;
+        Range range;
+    };
+    // Calls of one kind and variant use the same links.
+    struct GroupUsage {
         CollectiveKind kind = CollectiveKind::AllReduce;
         Variant variant;
-        Range range;
+        KnownUsage known;
+    };
+    struct GroupCall {
+        const CollectiveTime* time = nullptr;  // null until a group makes the call
+        std::size_t usage = 0;                 // of GroupPattern::usages
+    };
+    // What groups whose devices sit alike have in common.
+    struct GroupPattern {
+        GroupShape shape;
+        std::vector<GroupUsage> usages;
+        std::vector<GroupCall> calls;  // by collective of all jobs
+    };
+    struct PairPattern {
+        MessageShape shape;
+        KnownUsage known;
+        std::map<Bytes, CollectiveTime> times;
     };
 
     void add_group(std::uint32_t j,
@@ -193,17 +223,16 @@ class Binder {
         for (const std::uint32_t m : members) {
             group_devices_.push_back(devices_[m]);
         }
-        pattern_ = pattern_of_group();
-        const GroupShape shape =
-            pattern_ == kNone32 ? shape_of(fabric_, group_devices_) : patterns_[pattern_].shape;
-        group_usages_.clear();
+        GroupPattern& pattern = pattern_of_group();
+        pattern.calls.resize(bound_.call_in_role.size());
+        group_ranges_.clear();
         for (std::size_t c = 0; c < set.collectives.size(); ++c) {
             if (set.collectives[c].role != role) {
                 continue;
             }
             std::uint32_t t = 0;  // the one that is never made
             if (spans_stages || made[c]) {
-                t = add_collective(j, shape, set.collectives[c]);
+                t = add_collective(j, pattern, c);
                 bound_.transfers[t].streams = streams_of_call_[c];
                 if (plan_.machine.fidelity == Fidelity::Stepwise && error_.empty()) {
                     error_ = stepwise_.add(t, set.collectives[c], group_devices_);
@@ -213,9 +242,25 @@ class Binder {
         }
     }
 
-    std::uint32_t add_collective(std::uint32_t j,
-                                 const GroupShape& shape,
-                                 const CollectiveCall& call) {
+    std::uint32_t add_collective(std::uint32_t j, GroupPattern& pattern, std::size_t c) {
+        const CollectiveCall& call = bound_.code.jobs[j]->collectives[c];
+        GroupCall& known = pattern.calls[first_call_ + c];
+        if (known.time == nullptr) {
+            known.time = &time_of(pattern.shape, call);
+            known.usage = usage_of_call(pattern, call.kind, known.time->variant);
+        }
+        group_ranges_.resize(pattern.usages.size());
+        std::optional<Range>& range = group_ranges_[known.usage];
+        if (!range) {
+            GroupUsage& use = pattern.usages[known.usage];
+            range = add_usage(use.known, group_devices_.front(), [&] {
+                return usage_of(fabric_, group_devices_, use.kind, use.variant);
+            });
+        }
+        return add_transfer(j, *known.time, call.bytes, *range, false);
+    }
+
+    const CollectiveTime& time_of(const GroupShape& shape, const CollectiveCall& call) {
         const auto [found, fresh] = times_.try_emplace({shape, call});
         if (fresh) {
             const auto time = collective_time(plan_.machine, shape, call);
@@ -225,79 +270,33 @@ class Binder {
                 error_ = time.error();
             }
         }
-        const CollectiveTime& time = found->second;
-        // Calls of one kind and variant use the same links.
-        Range usage{};
-        const auto known =
-            std::find_if(group_usages_.begin(), group_usages_.end(), [&](const KnownUsage& u) {
-                return uses_same_links(u.kind, call.kind, time.variant) &&
-                       u.variant == time.variant;
+        return found->second;
+    }
+
+    static std::size_t usage_of_call(GroupPattern& pattern, CollectiveKind kind, Variant variant) {
+        const auto found =
+            std::find_if(pattern.usages.begin(), pattern.usages.end(), [&](const GroupUsage& u) {
+                return uses_same_links(u.kind, kind, variant) && u.variant == variant;
             });
-        if (known != group_usages_.end()) {
-            usage = known->range;
-        } else {
-            usage = group_usage(call.kind, time.variant);
-            group_usages_.push_back({call.kind, time.variant, usage});
+        const auto at = static_cast<std::size_t>(found - pattern.usages.begin());
+        if (found == pattern.usages.end()) {
+            pattern.usages.push_back({kind, variant, {}});
         }
-        return add_transfer(j, time, call.bytes, usage, false);
+        return at;
     }
 
-    // A group inside one node. All nodes are alike: a group on the same GPUs of another node has the same shape, and the
-    // same links as far as they are the node's own.
-    struct Pattern {
-        std::vector<int> locals;
-        std::uint32_t node = 0;
-        GroupShape shape;
-        std::vector<KnownUsage> usages;
-    };
-
-    // kNone32 for groups that span nodes.
-    std::uint32_t pattern_of_group() {
-        const int node = fabric_.node_of(group_devices_.front());
-        locals_.clear();
-        for (const DeviceId d : group_devices_) {
-            if (fabric_.node_of(d) != node) {
-                return kNone32;
-            }
-            locals_.push_back(static_cast<int>(d.index) % fabric_.gpus_per_node());
+    // Of the group at hand.
+    GroupPattern& pattern_of_group() {
+        if (!placements_.relative(group_devices_, placement_)) {
+            lone_group_ = {};
+            lone_group_.shape = shape_of(fabric_, group_devices_);
+            return lone_group_;
         }
-        for (std::uint32_t p = 0; p < patterns_.size(); ++p) {
-            if (patterns_[p].locals == locals_) {
-                return p;
-            }
+        const auto [found, fresh] = group_patterns_.try_emplace(placement_);
+        if (fresh) {
+            found->second.shape = shape_of(fabric_, group_devices_);
         }
-        patterns_.push_back(
-            {locals_, static_cast<std::uint32_t>(node), shape_of(fabric_, group_devices_), {}});
-        return size32(patterns_.size() - 1);
-    }
-
-    Range group_usage(CollectiveKind kind, Variant variant) {
-        if (pattern_ == kNone32) {
-            return add_usage(usage_of(fabric_, group_devices_, kind, variant));
-        }
-        Pattern& pattern = patterns_[pattern_];
-        const auto per_node = static_cast<std::uint32_t>(fabric_.node_links().count());
-        const auto node = static_cast<std::uint32_t>(fabric_.node_of(group_devices_.front()));
-        for (const KnownUsage& known : pattern.usages) {
-            if (known.kind == kind && known.variant == variant) {
-                const std::uint32_t begin = size32(bound_.usages.size());
-                for (std::uint32_t u = known.range.begin; u < known.range.end; ++u) {
-                    Usage usage = bound_.usages[u];
-                    usage.link = usage.link - pattern.node * per_node + node * per_node;
-                    bound_.usages.push_back(usage);
-                }
-                return {begin, size32(bound_.usages.size())};
-            }
-        }
-        const std::vector<Usage> usage = usage_of(fabric_, group_devices_, kind, variant);
-        const Range range = add_usage(usage);
-        const bool own = std::all_of(usage.begin(), usage.end(), [&](const Usage& u) {
-            return u.link >= node * per_node && u.link < (node + 1) * per_node;
-        });
-        if (own && node == pattern.node) {
-            pattern.usages.push_back({kind, variant, range});
-        }
-        return range;
+        return found->second;
     }
 
     void add_messages(std::uint32_t j) {
@@ -313,19 +312,20 @@ class Binder {
             }
             std::uint16_t at = kNone16;
             Range usage{};
-            MessageShape shape;
+            PairPattern* pattern = nullptr;
             for (const Message& m : program.messages) {
                 if (m.peer != at) {
-                    const MessagePath path = message_path(
-                        fabric_, devices_[r], devices_[bound_.peers[rank.peers + m.peer]]);
-                    usage = add_usage(path.usage);
-                    shape = path.shape;
+                    const std::array pair{devices_[r], devices_[bound_.peers[rank.peers + m.peer]]};
+                    pattern = &pattern_of_pair(pair);
+                    usage = add_usage(pattern->known, pair[0], [&] {
+                        return message_path(fabric_, pair[0], pair[1]).usage;
+                    });
                     at = m.peer;
                     ++owner_;
                 }
-                const auto [found, fresh] = message_times_.try_emplace({shape, m.bytes});
+                const auto [found, fresh] = pattern->times.try_emplace(m.bytes);
                 if (fresh) {
-                    found->second = message_time(plan_.machine, shape, m.bytes);
+                    found->second = message_time(plan_.machine, pattern->shape, m.bytes);
                 }
                 bound_.message_transfers.push_back(
                     add_transfer(j, found->second, m.bytes, usage, true));
@@ -333,15 +333,49 @@ class Binder {
         }
     }
 
-    Range add_usage(const std::vector<Usage>& usage) {
-        const Range range{size32(bound_.usages.size()),
-                          size32(bound_.usages.size() + usage.size())};
-        bound_.usages.insert(bound_.usages.end(), usage.begin(), usage.end());
+    PairPattern& pattern_of_pair(const std::array<DeviceId, 2>& pair) {
+        if (!placements_.relative(pair, placement_)) {
+            lone_pair_ = {};
+            lone_pair_.shape = message_path(fabric_, pair[0], pair[1]).shape;
+            return lone_pair_;
+        }
+        const auto [found, fresh] = pair_patterns_.try_emplace(placement_);
+        if (fresh) {
+            found->second.shape = message_path(fabric_, pair[0], pair[1]).shape;
+        }
+        return found->second;
+    }
+
+    // The usage of devices that begin with `first`; the first of those that sit alike ask what it is.
+    template <class Ask>
+    Range add_usage(KnownUsage& known, DeviceId first, Ask ask) {
+        Range range;
+        range.begin = size32(bound_.usages.size());
+        if (!known.first.valid()) {
+            const std::vector<Usage> usage = ask();
+            bound_.usages.insert(bound_.usages.end(), usage.begin(), usage.end());
+        } else {
+            const LinkShift shift = placements_.shift(known.first, first);
+            for (std::uint32_t u = known.range.begin; u < known.range.end; ++u) {
+                const Usage usage = bound_.usages[u];
+                bound_.usages.push_back(
+                    {placements_.shifted(usage.link, shift), usage.coefficient});
+            }
+        }
+        range.end = size32(bound_.usages.size());
+        range.limit = link_limit(
+            capacities_, std::span(bound_.usages).subspan(range.begin, range.end - range.begin));
+        if (!known.first.valid()) {
+            known = {first, range};
+        }
         return range;
     }
 
-    std::uint32_t add_transfer(
-        std::uint32_t j, const CollectiveTime& time, Bytes bytes, Range usage, bool message) {
+    std::uint32_t add_transfer(std::uint32_t j,
+                               const CollectiveTime& time,
+                               Bytes bytes,
+                               const Range& usage,
+                               bool message) {
         const StackInterference& interference = plan_.jobs[j].stack.interference;
         BoundTransfer t;
         t.delay = time.delay.count();
@@ -358,11 +392,8 @@ class Binder {
         if (t.bytes > 0) {
             t.usage_begin = usage.begin;
             t.usage_end = usage.end;
-            const std::span<const Usage> links(bound_.usages.data() + usage.begin,
-                                               usage.end - usage.begin);
-            const double limit = link_limit(capacities_, links);
-            if (limit < t.cap) {
-                t.flow = duration_from_seconds(static_cast<double>(t.bytes) / limit).count();
+            if (usage.limit < t.cap) {
+                t.flow = duration_from_seconds(static_cast<double>(t.bytes) / usage.limit).count();
             }
         }
         bound_.transfers.push_back(t);
@@ -394,6 +425,7 @@ class Binder {
 
     const Plan& plan_;
     const Fabric& fabric_;
+    Placements placements_;
     std::vector<double> capacities_;
     Bound bound_;
     StepwiseBinder stepwise_;
@@ -402,17 +434,20 @@ class Binder {
     std::vector<DeviceId> devices_;  // by rank of Bound
     std::vector<double> slower_ = {0};
     std::array<std::uint32_t, kGroupRoles> calls_{};
+    std::size_t first_call_ = 0;  // of the job at hand, of Bound::call_in_role
     std::vector<std::uint16_t> streams_of_call_;
     std::int32_t messages_at_once_ = 1;
     std::vector<std::vector<bool>> made_;  // by program of all jobs, by collective of its job
     std::uint32_t owner_ = 0;
     std::map<std::pair<GroupShape, CollectiveCall>, CollectiveTime> times_;
-    std::map<std::pair<MessageShape, Bytes>, CollectiveTime> message_times_;
     std::vector<DeviceId> group_devices_;
-    std::vector<KnownUsage> group_usages_;
-    std::vector<Pattern> patterns_;
-    std::uint32_t pattern_ = kNone32;  // of the group at hand
-    std::vector<int> locals_;
+    std::vector<std::optional<Range>>
+        group_ranges_;              // of the group at hand, by GroupPattern::usages
+    std::vector<Place> placement_;  // of the group or the pair at hand
+    std::map<std::vector<Place>, GroupPattern> group_patterns_;
+    std::map<std::vector<Place>, PairPattern> pair_patterns_;
+    GroupPattern lone_group_;  // that sits like no other
+    PairPattern lone_pair_;
 };
 
 }  // namespace
