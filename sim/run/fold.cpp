@@ -1,6 +1,7 @@
 #include "sim/run/fold.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "sim/core/check.h"
@@ -62,8 +63,7 @@ class Folder {
         while (true) {
             refine();
             const std::uint32_t now = counter_.count(ranks_) + counter_.count(groups_) +
-                                      counter_.count(transfers_) + counter_.count(messages_) +
-                                      counter_.count(links_);
+                                      counter_.count(messages_) + counter_.count(links_);
             if (now == before) {
                 break;
             }
@@ -73,57 +73,101 @@ class Folder {
     }
 
   private:
+    // Whose a transfer is: the group's that calls it, or the rank's that sends it. Its colour follows from its owner's, which
+    // has seen all its transfers from the start.
+    struct Seat {
+        std::uint32_t owner = kNone32;  // groups, then ranks; kNone32 where nobody makes it
+        std::uint32_t index = 0;        // among the owner's
+    };
     // What shares a link in time: usages of transfers that are not isolated, on links that can bind.
     // Transfers of one owner over the same links are one user.
     struct Sharing {
         std::uint32_t user = 0;
-        std::uint32_t link = 0;  // into links_
-        std::uint64_t coefficient = 0;
+        std::uint32_t link = 0;         // into links_
+        std::uint64_t coefficient = 0;  // mixed: sums of its products with colours are hashes
     };
 
     void start() {
+        std::vector<Colour> transfers;
+        transfers.reserve(bound_.transfers.size());
+        for (const BoundTransfer& x : bound_.transfers) {
+            transfers.push_back(colour_alone(x));
+        }
+        seats_.resize(transfers.size());
+        groups_.reserve(bound_.groups.size());
+        for (const BoundGroup& group : bound_.groups) {
+            Colour own = mix64(static_cast<std::uint64_t>(group.role));
+            for (std::uint32_t i = 0; i < group.transfers_end - group.transfers; ++i) {
+                const std::uint32_t t = bound_.group_transfers[group.transfers + i];
+                seats_[t] = {size32(groups_.size()), i};
+                own = join(own, transfers[t]);
+            }
+            groups_.push_back(own);
+        }
         ranks_.reserve(bound_.ranks.size());
         for (const BoundRank& rank : bound_.ranks) {
-            ranks_.push_back(Hasher(1).add(rank.program).add(rank.kind).value());
+            Colour own = join(rank.program, rank.kind);
+            const std::size_t messages = bound_.code.programs[rank.program].messages.size();
+            for (std::uint32_t i = 0; i < messages; ++i) {
+                const std::uint32_t t = bound_.message_transfers[rank.messages + i];
+                seats_[t] = {size32(groups_.size() + ranks_.size()), i};
+                own = join(own, transfers[t]);
+            }
+            ranks_.push_back(own);
         }
-        groups_.assign(bound_.groups.size(), 0);
-        transfers_.reserve(bound_.transfers.size());
+        start_links();
+    }
+
+    static Colour colour_alone(const BoundTransfer& x) {
+        Colour own = join(static_cast<std::uint64_t>(x.delay), static_cast<std::uint64_t>(x.flow));
+        own = join(own, static_cast<std::uint64_t>(x.bytes));
+        own = join(own, std::bit_cast<std::uint64_t>(x.cap));
+        own = join(own, static_cast<std::uint64_t>(x.weight));
+        own = join(own, static_cast<std::uint64_t>(x.blocks));
+        return join(own, x.isolated ? 1 : 0);
+    }
+
+    void start_links() {
         shared_number_.assign(bound_.links.size(), kNone32);
+        user_of_.assign(bound_.transfers.size(), kNone32);
         for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
             const BoundTransfer& x = bound_.transfers[t];
-            transfers_.push_back(Hasher(2)
-                                     .add(std::int64_t{x.delay})
-                                     .add(std::int64_t{x.flow})
-                                     .add(x.bytes)
-                                     .add(x.cap)
-                                     .add(x.weight)
-                                     .add(x.blocks)
-                                     .add(x.isolated)
-                                     .value());
-            const std::uint32_t known = users_;
-            const bool by_steps = x.steps_begin != x.steps_end;
-            user_of_.push_back(x.isolated || by_steps ? kNone32 : user_of(t));
-            if (users_ != known) {
-                share(user_of_[t], x.usage_begin, x.usage_end);
+            if (seats_[t].owner == kNone32) {
+                continue;
             }
-            if (by_steps) {
+            if (x.steps_begin != x.steps_end) {
                 start_steps(t);
+            } else if (!x.isolated) {
+                const std::size_t known = users_.size();
+                user_of_[t] = user_of(t);
+                if (users_.size() != known) {
+                    share(user_of_[t], x.usage_begin, x.usage_end);
+                }
+                // Owners of one class have the same transfers on the same links.
+                Colour& owner = colour_of(seats_[t].owner);
+                owner = join(owner, users_[user_of_[t]].index);
             }
         }
+        heard_.resize(groups_.size() + ranks_.size());
+        shown_.resize(users_.size());
+        used_.resize(users_.size());
+        seen_.resize(links_.size());
     }
 
     void share(std::uint32_t user, std::uint32_t usage_begin, std::uint32_t usage_end) {
         for (std::uint32_t u = usage_begin; u < usage_end; ++u) {
             const Usage& usage = bound_.usages[u];
-            if (bound_.capacities[usage.link] <= 0) {
+            const double capacity = bound_.capacities[usage.link];
+            if (capacity <= 0) {
                 continue;
             }
             std::uint32_t& number = shared_number_[usage.link];
             if (number == kNone32) {
                 number = size32(links_.size());
-                links_.push_back(Hasher(3).add(bound_.capacities[usage.link]).value());
+                links_.push_back(mix64(std::bit_cast<std::uint64_t>(capacity)));
             }
-            sharing_.push_back({user, number, static_cast<std::uint64_t>(usage.coefficient)});
+            sharing_.push_back(
+                {user, number, mix64(static_cast<std::uint64_t>(usage.coefficient))});
         }
     }
 
@@ -145,22 +189,10 @@ class Folder {
                                         .add(message.weight)
                                         .value());
                 transfer_of_message_.push_back(t);
-                user_of_message_.push_back(users_);
-                share(users_++, message.usage_begin, message.usage_end);
+                share(size32(users_.size()), message.usage_begin, message.usage_end);
+                user_of_message_.push_back(size32(users_.size()));
+                users_.emplace_back();
             }
-        }
-    }
-
-    // Transfers and their messages see each other.
-    void refine_messages(const std::vector<Colour>& used) {
-        std::vector<Colour> seen(messages_.empty() ? 0 : transfers_.size(), 0);
-        for (std::size_t m = 0; m < messages_.size(); ++m) {
-            messages_[m] = join(join(messages_[m], used[user_of_message_[m]]),
-                                transfers_[transfer_of_message_[m]]);
-            seen[transfer_of_message_[m]] += mix64(messages_[m]);
-        }
-        for (std::size_t t = 0; t < seen.size(); ++t) {
-            transfers_[t] = join(transfers_[t], seen[t]);
         }
     }
 
@@ -174,58 +206,70 @@ class Folder {
                 return user_of_[other];
             }
         }
-        return users_++;
+        users_.push_back(seats_[t]);
+        return size32(users_.size() - 1);
+    }
+
+    [[nodiscard]] Colour& colour_of(std::uint32_t owner) {
+        const std::size_t groups = groups_.size();
+        return owner < groups ? groups_[owner] : ranks_[owner - groups];
+    }
+    [[nodiscard]] Colour colour_at(Seat seat) { return join(colour_of(seat.owner), seat.index); }
+
+    // Owners of transfers and links see each other; so do the messages of steps and their owners.
+    void refine_links() {
+        for (std::size_t u = 0; u < users_.size(); ++u) {
+            shown_[u] = users_[u].owner == kNone32 ? 0 : colour_at(users_[u]);
+        }
+        for (std::size_t m = 0; m < messages_.size(); ++m) {
+            shown_[user_of_message_[m]] = mix64(messages_[m]);
+        }
+        std::fill(seen_.begin(), seen_.end(), 0);
+        std::fill(used_.begin(), used_.end(), 0);
+        for (const Sharing& s : sharing_) {
+            seen_[s.link] += shown_[s.user] * s.coefficient;
+            used_[s.user] += links_[s.link] * s.coefficient;
+        }
+        for (std::size_t l = 0; l < links_.size(); ++l) {
+            links_[l] = join(links_[l], seen_[l]);
+        }
+        std::fill(heard_.begin(), heard_.end(), 0);
+        for (std::size_t u = 0; u < users_.size(); ++u) {
+            if (users_[u].owner != kNone32) {
+                heard_[users_[u].owner] += join(used_[u], users_[u].index);
+            }
+        }
+        for (std::size_t m = 0; m < messages_.size(); ++m) {
+            const Seat seat = seats_[transfer_of_message_[m]];
+            messages_[m] = join(join(messages_[m], used_[user_of_message_[m]]), colour_at(seat));
+            heard_[seat.owner] += mix64(messages_[m]);
+        }
     }
 
     void refine_rank(std::size_t r) {
         const BoundRank& rank = bound_.ranks[r];
-        const CodeProgram& program = bound_.code.programs[rank.program];
-        Colour own = ranks_[r];
+        Colour own = join(ranks_[r], heard_[groups_.size() + r]);
         for (const std::uint32_t g : rank.groups) {
-            own = join(own, g == kNone32 ? 0 : groups_[g]);
+            if (g != kNone32) {
+                own = join(own, groups_[g]);
+            }
         }
-        for (std::uint32_t p = 0; p < program.peers.size(); ++p) {
+        const std::size_t peers = bound_.code.programs[rank.program].peers.size();
+        for (std::uint32_t p = 0; p < peers; ++p) {
             own = join(own, ranks_[bound_.peers[rank.peers + p]]);
-        }
-        for (std::uint32_t m = 0; m < program.messages.size(); ++m) {
-            own = join(own, transfers_[bound_.message_transfers[rank.messages + m]]);
         }
         ranks_[r] = own;
     }
 
     void refine() {
-        // Links and transfers see each other.
-        std::vector<Colour> users(users_, 0);
-        for (std::size_t t = 0; t < transfers_.size(); ++t) {
-            if (user_of_[t] != kNone32) {
-                users[user_of_[t]] += mix64(transfers_[t]);
-            }
-        }
-        for (std::size_t m = 0; m < messages_.size(); ++m) {
-            users[user_of_message_[m]] = mix64(messages_[m]);
-        }
-        std::vector<Colour> seen(links_.size(), 0);
-        std::vector<Colour> used(users_, 0);
-        for (const Sharing& s : sharing_) {
-            seen[s.link] += join(users[s.user], s.coefficient);
-            used[s.user] += join(links_[s.link], s.coefficient);
-        }
-        for (std::size_t l = 0; l < links_.size(); ++l) {
-            links_[l] = join(links_[l], seen[l]);
-        }
-        refine_messages(used);
-        // Transfers see who makes them.
+        refine_links();
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             const BoundGroup& group = bound_.groups[g];
             Colour members = 0;
             for (std::uint32_t m = group.members_begin; m < group.members_end; ++m) {
                 members += mix64(ranks_[bound_.members[m]]);
             }
-            Colour own = join(join(groups_[g], static_cast<std::uint64_t>(group.role)), members);
-            for (std::uint32_t t = group.transfers; t < group.transfers_end; ++t) {
-                own = join(own, transfers_[bound_.group_transfers[t]]);
-            }
-            groups_[g] = own;
+            groups_[g] = join(join(groups_[g], heard_[g]), members);
         }
         // Ranks see their groups and peers. Peers run other programs and ranks stand program by program, so that what is
         // known runs down all stages in one sweep, and up in the next; ranks of one program see the same.
@@ -234,29 +278,15 @@ class Folder {
             refine_rank(downwards_ ? i : n - 1 - i);
         }
         downwards_ = !downwards_;
-        for (std::size_t t = 0; t < transfers_.size(); ++t) {
-            transfers_[t] = join(transfers_[t], user_of_[t] == kNone32 ? 0 : used[user_of_[t]]);
-        }
-        for (std::size_t g = 0; g < groups_.size(); ++g) {
-            const BoundGroup& group = bound_.groups[g];
-            for (std::uint32_t t = group.transfers; t < group.transfers_end; ++t) {
-                Colour& transfer = transfers_[bound_.group_transfers[t]];
-                transfer = join(join(transfer, groups_[g]), t - group.transfers);
-            }
-        }
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            const BoundRank& rank = bound_.ranks[r];
-            const std::size_t messages = bound_.code.programs[rank.program].messages.size();
-            for (std::uint32_t m = 0; m < messages; ++m) {
-                Colour& transfer = transfers_[bound_.message_transfers[rank.messages + m]];
-                transfer = join(join(transfer, ranks_[r]), m);
-            }
-        }
     }
 
     Folded quotient() {
         const Classes ranks = classes_of(ranks_);
         const Classes groups = classes_of(groups_);
+        transfers_.reserve(seats_.size());
+        for (const Seat seat : seats_) {
+            transfers_.push_back(seat.owner == kNone32 ? 0 : colour_at(seat));
+        }
         const Classes transfers = classes_of(transfers_);
         const Classes links = link_classes();
         Folded out;
@@ -422,14 +452,19 @@ class Folder {
     Bound bound_;
     std::vector<Colour> ranks_;
     std::vector<Colour> groups_;
-    std::vector<Colour> transfers_;
-    std::vector<Colour> messages_;  // of steps
+    std::vector<Colour> transfers_;  // when all others are stable
+    std::vector<Colour> messages_;   // of steps
+    std::vector<Seat> seats_;        // of transfers
     std::vector<std::uint32_t> transfer_of_message_;
     std::vector<std::uint32_t> user_of_message_;
     std::vector<Colour> links_;  // that are shared
     std::vector<Sharing> sharing_;
     std::vector<std::uint32_t> user_of_;  // by transfer; kNone32 where nothing is shared
-    std::uint32_t users_ = 0;
+    std::vector<Seat> users_;             // of its first transfer; of nobody for messages of steps
+    std::vector<Colour> heard_;           // by owner: from the links of its transfers
+    std::vector<Colour> shown_;           // by user: to links
+    std::vector<Colour> used_;            // by user: from links
+    std::vector<Colour> seen_;            // by link: from users
     ClassCounter counter_;
     bool downwards_ = true;
     std::vector<std::uint32_t> shared_number_;  // link -> links_
