@@ -14,43 +14,33 @@ constexpr double kRoundingNoise = 1.0 / (1 << 22);
 
 using Part = std::pair<std::uint32_t, double>;  // link, bytes
 
-// The same order as std::sort, link by link and byte by byte; large groups have many parts and dense links.
-void sort_parts(std::vector<Part>& parts) {
-    constexpr std::size_t kFew = 256;
-    constexpr unsigned kBits = 11;
-    constexpr std::size_t kBuckets = std::size_t{1} << kBits;
-    if (parts.size() < kFew) {
-        std::sort(parts.begin(), parts.end());
+// One part per link, by link. Large groups are on most links several times: a sum for every link of the machine is less
+// than sorting. The order in which bytes of a link are summed is within the noise.
+void merge_parts(std::vector<Part>& parts, std::size_t links) {
+    constexpr std::size_t kSorting = 8;  // steps per part
+    if (parts.size() * kSorting > links) {
+        std::vector<double> sums(links);
+        for (const auto& [link, bytes] : parts) {
+            sums[link] += bytes;
+        }
+        parts.clear();
+        for (std::uint32_t link = 0; link < links; ++link) {
+            if (sums[link] > 0) {
+                parts.emplace_back(link, sums[link]);
+            }
+        }
         return;
     }
-    std::uint32_t last = 0;
+    std::sort(parts.begin(), parts.end());
+    std::size_t kept = 0;
     for (const Part& part : parts) {
-        last = std::max(last, part.first);
+        if (kept > 0 && parts[kept - 1].first == part.first) {
+            parts[kept - 1].second += part.second;
+        } else {
+            parts[kept++] = part;
+        }
     }
-    std::vector<Part> other(parts.size());
-    for (unsigned shift = 0; shift < 32 && (last >> shift) > 0; shift += kBits) {
-        std::vector<std::size_t> places(kBuckets + 1);
-        for (const Part& part : parts) {
-            ++places[((part.first >> shift) & (kBuckets - 1)) + 1];
-        }
-        for (std::size_t b = 1; b <= kBuckets; ++b) {
-            places[b] += places[b - 1];
-        }
-        for (const Part& part : parts) {
-            other[places[(part.first >> shift) & (kBuckets - 1)]++] = part;
-        }
-        parts.swap(other);
-    }
-    for (auto begin = parts.begin(); begin != parts.end();) {
-        auto end = begin;
-        while (end != parts.end() && end->first == begin->first) {
-            ++end;
-        }
-        if (!std::is_sorted(begin, end)) {
-            std::sort(begin, end);
-        }
-        begin = end;
-    }
+    parts.resize(kept);
 }
 
 }  // namespace
@@ -70,15 +60,16 @@ void UsageBuilder::add_route(int from, int to, double bytes) {
     const DeviceId b = device(to);
     if (!fabric_->node_links().has_pcie && fabric_->domain_of(a) != fabric_->domain_of(b)) {
         // The same links as the route's, without allocating one: there are thousands per group.
+        const int node_a = fabric_->node_of(a);
+        const int node_b = fabric_->node_of(b);
         const int nic_a = fabric_->nic_of(a);
         const int nic_b = fabric_->nic_of(b);
-        const NicPath path =
-            fabric_->nic_path(fabric_->node_of(a), nic_a, fabric_->node_of(b), nic_b);
-        add(fabric_->nic_out(fabric_->node_of(a), nic_a), bytes);
+        const NicPath path = fabric_->nic_path(node_a, nic_a, node_b, nic_b);
+        add(fabric_->nic_out(node_a, nic_a), bytes);
         for (int i = 0; i < path.count; ++i) {
             add(path.links[static_cast<std::size_t>(i)], bytes);
         }
-        add(fabric_->nic_in(fabric_->node_of(b), nic_b), bytes);
+        add(fabric_->nic_in(node_b, nic_b), bytes);
         return;
     }
     const Route route = fabric_->route(a, b);
@@ -125,15 +116,10 @@ void UsageBuilder::spread(const Layout& layout, int node, double bytes) {
 }
 
 std::vector<Usage> UsageBuilder::build(double wire) {
-    sort_parts(parts_);
+    merge_parts(parts_, fabric_->links().size());
     std::vector<Usage> usage;
     usage.reserve(parts_.size());
-    for (std::size_t i = 0; i < parts_.size();) {
-        double bytes = 0;
-        const std::uint32_t link = parts_[i].first;
-        for (; i < parts_.size() && parts_[i].first == link; ++i) {
-            bytes += parts_[i].second;
-        }
+    for (const auto& [link, bytes] : parts_) {
         const auto units = static_cast<std::int64_t>(
             std::floor((bytes * wire * static_cast<double>(kUnit)) + kRoundingNoise));
         if (units > 0) {
