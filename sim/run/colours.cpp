@@ -1,46 +1,59 @@
 #include "sim/run/colours.h"
 
-#include <algorithm>
-
 namespace memwall {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
-// Open addressing over colours, which are uniform already.
+// Open addressing over colours, which are uniform already. There are far fewer classes than elements: it grows with them.
 class ColourTable {
   public:
-    explicit ColourTable(std::size_t elements) {
-        std::size_t size = 16;
-        while (size < 2 * elements) {
-            size *= 2;
-        }
-        keys_.resize(size);
-        values_.assign(size, kNone);
-    }
     // The number of the colour; a fresh one gets the next number.
     std::uint32_t number(Colour colour) {
-        std::size_t at = colour & (keys_.size() - 1);
-        while (values_[at] != kNone && keys_[at] != colour) {
-            at = (at + 1) & (keys_.size() - 1);
+        std::size_t at = place_of(colour);
+        if (entries_[at].number == kNone) {
+            if (2 * std::size_t{next_} >= entries_.size()) {
+                grow();
+                at = place_of(colour);
+            }
+            entries_[at] = {colour, next_++};
         }
-        if (values_[at] == kNone) {
-            keys_[at] = colour;
-            values_[at] = next_++;
-        }
-        return values_[at];
+        return entries_[at].number;
     }
+    [[nodiscard]] std::uint32_t size() const { return next_; }
 
   private:
-    std::vector<Colour> keys_;
-    std::vector<std::uint32_t> values_;
+    struct Entry {
+        Colour colour = 0;
+        std::uint32_t number = kNone;
+    };
+
+    [[nodiscard]] std::size_t place_of(Colour colour) const {
+        std::size_t at = colour & (entries_.size() - 1);
+        while (entries_[at].number != kNone && entries_[at].colour != colour) {
+            at = (at + 1) & (entries_.size() - 1);
+        }
+        return at;
+    }
+
+    void grow() {
+        std::vector<Entry> old(4 * entries_.size());
+        old.swap(entries_);
+        for (const Entry& entry : old) {
+            if (entry.number != kNone) {
+                entries_[place_of(entry.colour)] = entry;
+            }
+        }
+    }
+
+    std::vector<Entry> entries_ = std::vector<Entry>(64);
     std::uint32_t next_ = 0;
 };
 
 }  // namespace
 
 Classes classes_of(const std::vector<Colour>& colours) {
-    ColourTable table(colours.size());
+    ColourTable table;
     Classes classes;
     classes.of.reserve(colours.size());
     for (std::uint32_t i = 0; i < colours.size(); ++i) {
@@ -55,25 +68,12 @@ Classes classes_of(const std::vector<Colour>& colours) {
     return classes;
 }
 
-std::uint32_t ClassCounter::count(const std::vector<Colour>& colours) {
-    std::size_t size = std::max<std::size_t>(16, entries_.size());
-    while (size < 2 * colours.size()) {
-        size *= 2;
-    }
-    entries_.resize(size);
-    ++round_;
-    std::uint32_t classes = 0;
+std::uint32_t count_classes(const std::vector<Colour>& colours) {
+    ColourTable table;
     for (const Colour colour : colours) {
-        std::size_t at = colour & (size - 1);
-        while (entries_[at].round == round_ && entries_[at].colour != colour) {
-            at = (at + 1) & (size - 1);
-        }
-        if (entries_[at].round != round_) {
-            entries_[at] = {colour, round_};
-            ++classes;
-        }
+        table.number(colour);
     }
-    return classes;
+    return table.size();
 }
 
 }  // namespace memwall

@@ -22,18 +22,6 @@ struct Classes {
 
 [[nodiscard]] Classes classes_of(const std::vector<Colour>& colours);
 
-// Counts classes again and again; its memory is cleared by forgetting, not by writing.
-class ClassCounter {
-  public:
-    [[nodiscard]] std::uint32_t count(const std::vector<Colour>& colours);
-
-  private:
-    struct Entry {
-        Colour colour = 0;
-        std::uint32_t round = 0;
-    };
-    std::vector<Entry> entries_;  // open addressing: colours are uniform already
-    std::uint32_t round_ = 0;
-};
+[[nodiscard]] std::uint32_t count_classes(const std::vector<Colour>& colours);
 
 }  // namespace memwall

@@ -62,8 +62,8 @@ class Folder {
         std::uint32_t before = 0;
         while (true) {
             refine();
-            const std::uint32_t now = counter_.count(ranks_) + counter_.count(groups_) +
-                                      counter_.count(messages_) + counter_.count(links_);
+            const std::uint32_t now = count_classes(ranks_) + count_classes(groups_) +
+                                      count_classes(messages_) + count_classes(links_);
             if (now == before) {
                 break;
             }
@@ -130,6 +130,7 @@ class Folder {
     void start_links() {
         shared_number_.assign(bound_.links.size(), kNone32);
         user_of_.assign(bound_.transfers.size(), kNone32);
+        sharing_.reserve(bound_.usages.size());
         for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
             const BoundTransfer& x = bound_.transfers[t];
             if (seats_[t].owner == kNone32) {
@@ -465,7 +466,6 @@ class Folder {
     std::vector<Colour> shown_;           // by user: to links
     std::vector<Colour> used_;            // by user: from links
     std::vector<Colour> seen_;            // by link: from users
-    ClassCounter counter_;
     bool downwards_ = true;
     std::vector<std::uint32_t> shared_number_;  // link -> links_
 };
