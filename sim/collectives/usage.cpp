@@ -12,37 +12,6 @@ namespace {
 // Far above the rounding of sums of doubles, far below one unit and the slack of link_capacities().
 constexpr double kRoundingNoise = 1.0 / (1 << 22);
 
-using Part = std::pair<std::uint32_t, double>;  // link, bytes
-
-// One part per link, by link. Large groups are on most links several times: a sum for every link of the machine is less
-// than sorting. The order in which bytes of a link are summed is within the noise.
-void merge_parts(std::vector<Part>& parts, std::size_t links) {
-    constexpr std::size_t kSorting = 8;  // steps per part
-    if (parts.size() * kSorting > links) {
-        std::vector<double> sums(links);
-        for (const auto& [link, bytes] : parts) {
-            sums[link] += bytes;
-        }
-        parts.clear();
-        for (std::uint32_t link = 0; link < links; ++link) {
-            if (sums[link] > 0) {
-                parts.emplace_back(link, sums[link]);
-            }
-        }
-        return;
-    }
-    std::sort(parts.begin(), parts.end());
-    std::size_t kept = 0;
-    for (const Part& part : parts) {
-        if (kept > 0 && parts[kept - 1].first == part.first) {
-            parts[kept - 1].second += part.second;
-        } else {
-            parts[kept++] = part;
-        }
-    }
-    parts.resize(kept);
-}
-
 }  // namespace
 
 bool UsageBuilder::switched() const {
@@ -50,8 +19,21 @@ bool UsageBuilder::switched() const {
 }
 
 void UsageBuilder::add(LinkId link, double bytes) {
-    if (link.valid() && bytes > 0) {
-        parts_.emplace_back(link.index, bytes);
+    if (!link.valid() || bytes <= 0) {
+        return;
+    }
+    if (!sums_.empty()) {
+        sums_[link.index] += bytes;
+        return;
+    }
+    constexpr std::size_t kSorting = 8;  // steps per part
+    parts_.emplace_back(link.index, bytes);
+    if (parts_.size() * kSorting > fabric_->links().size()) {
+        sums_.resize(fabric_->links().size());
+        for (const auto& [of, part] : parts_) {
+            sums_[of] += part;
+        }
+        parts_.clear();
     }
 }
 
@@ -115,8 +97,30 @@ void UsageBuilder::spread(const Layout& layout, int node, double bytes) {
     }
 }
 
+// The order in which bytes of a link are summed is within the noise.
+void UsageBuilder::merge_parts() {
+    if (!sums_.empty()) {
+        for (std::uint32_t link = 0; link < sums_.size(); ++link) {
+            if (sums_[link] > 0) {
+                parts_.emplace_back(link, sums_[link]);
+            }
+        }
+        return;
+    }
+    std::sort(parts_.begin(), parts_.end());
+    std::size_t kept = 0;
+    for (const auto& part : parts_) {
+        if (kept > 0 && parts_[kept - 1].first == part.first) {
+            parts_[kept - 1].second += part.second;
+        } else {
+            parts_[kept++] = part;
+        }
+    }
+    parts_.resize(kept);
+}
+
 std::vector<Usage> UsageBuilder::build(double wire) {
-    merge_parts(parts_, fabric_->links().size());
+    merge_parts();
     std::vector<Usage> usage;
     usage.reserve(parts_.size());
     for (const auto& [link, bytes] : parts_) {

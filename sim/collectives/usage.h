@@ -35,10 +35,13 @@ class UsageBuilder {
         return members_[static_cast<std::size_t>(member)];
     }
     void add(LinkId link, double bytes);
+    void merge_parts();  // to one per link, by link
 
     const Fabric* fabric_;
     std::span<const DeviceId> members_;
-    std::vector<std::pair<std::uint32_t, double>> parts_;
+    std::vector<std::pair<std::uint32_t, double>> parts_;  // link, bytes; a link may come again
+    // By link, once there are so many parts that a sum for every link of the machine is less than sorting.
+    std::vector<double> sums_;
 };
 
 }  // namespace memwall

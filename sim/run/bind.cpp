@@ -30,11 +30,7 @@ class Binder {
            const Fabric& fabric,
            const std::vector<const ProgramSet*>& programs,
            bool coalesce)
-        : plan_(plan),
-          fabric_(fabric),
-          placements_(fabric),
-          capacities_(link_capacities(fabric)),
-          stepwise_(fabric, bound_) {
+        : plan_(plan), fabric_(fabric), placements_(fabric), stepwise_(fabric, bound_) {
         bound_.code = compile_programs(programs, coalesce);
         bound_.steps = plan.run.steps;
     }
@@ -59,6 +55,7 @@ class Binder {
 
   private:
     void add_links() {
+        bound_.links.reserve(fabric_.links().size());
         for (std::uint32_t l = 0; l < fabric_.links().size(); ++l) {
             const Link& link = fabric_.links()[l];
             const std::uint32_t outgoing = fabric_.leaves_node(LinkId(l)) ? 1 : 0;
@@ -67,7 +64,7 @@ class Binder {
                                     link.available().value,
                                     2 * static_cast<std::uint32_t>(link.tier) + outgoing});
         }
-        bound_.capacities = capacities_;
+        bound_.capacities = link_capacities(fabric_);
     }
 
     void add_ranks(std::uint32_t j) {
@@ -363,8 +360,9 @@ class Binder {
             }
         }
         range.end = size32(bound_.usages.size());
-        range.limit = link_limit(
-            capacities_, std::span(bound_.usages).subspan(range.begin, range.end - range.begin));
+        range.limit =
+            link_limit(bound_.capacities,
+                       std::span(bound_.usages).subspan(range.begin, range.end - range.begin));
         if (!known.first.valid()) {
             known = {first, range};
         }
@@ -426,7 +424,6 @@ class Binder {
     const Plan& plan_;
     const Fabric& fabric_;
     Placements placements_;
-    std::vector<double> capacities_;
     Bound bound_;
     StepwiseBinder stepwise_;
     std::string error_;
