@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
 
 #include "sim/core/check.h"
 #include "sim/run/colours.h"
@@ -17,12 +18,18 @@ std::uint32_t size32(std::size_t n) {
 // What the members of each class of transfers, or of messages, put together on the lowest link of each class of links.
 class FoldedUsage {
   public:
-    explicit FoldedUsage(const Classes& links) : links_(links) {}
+    explicit FoldedUsage(const Classes& links) : class_of_lowest_(links.of.size(), kNone32) {
+        for (std::uint32_t c = 0; c < links.first.size(); ++c) {
+            class_of_lowest_[links.first[c]] = c;
+        }
+    }
 
-    void add(std::uint32_t user_class, const Usage& usage) {
-        const std::uint32_t link = links_.of[usage.link];
-        if (links_.first[link] == usage.link) {
-            parts_.push_back({user_class, link, usage.coefficient});
+    void add(std::uint32_t user_class, std::span<const Usage> usages) {
+        for (const Usage& usage : usages) {
+            const std::uint32_t link = class_of_lowest_[usage.link];
+            if (link != kNone32) {
+                parts_.push_back({user_class, link, usage.coefficient});
+            }
         }
     }
     void sort() {
@@ -48,7 +55,7 @@ class FoldedUsage {
         std::uint32_t link;
         std::int64_t coefficient;
     };
-    const Classes& links_;
+    std::vector<std::uint32_t> class_of_lowest_;  // by link; kNone32 for all others of a class
     std::vector<Part> parts_;
     std::size_t next_ = 0;
 };
@@ -142,7 +149,7 @@ class Folder {
                 const std::size_t known = users_.size();
                 user_of_[t] = user_of(t);
                 if (users_.size() != known) {
-                    share(user_of_[t], x.usage_begin, x.usage_end);
+                    share(user_of_[t], usages_of(x));
                 }
                 // Owners of one class have the same transfers on the same links.
                 Colour& owner = colour_of(seats_[t].owner);
@@ -155,9 +162,8 @@ class Folder {
         seen_.resize(links_.size());
     }
 
-    void share(std::uint32_t user, std::uint32_t usage_begin, std::uint32_t usage_end) {
-        for (std::uint32_t u = usage_begin; u < usage_end; ++u) {
-            const Usage& usage = bound_.usages[u];
+    void share(std::uint32_t user, std::span<const Usage> usages) {
+        for (const Usage& usage : usages) {
             const double capacity = bound_.capacities[usage.link];
             if (capacity <= 0) {
                 continue;
@@ -190,7 +196,7 @@ class Folder {
                                         .add(message.weight)
                                         .value());
                 transfer_of_message_.push_back(t);
-                share(size32(users_.size()), message.usage_begin, message.usage_end);
+                share(size32(users_.size()), usages_of(message));
                 user_of_message_.push_back(size32(users_.size()));
                 users_.emplace_back();
             }
@@ -310,25 +316,31 @@ class Folder {
         return out;
     }
 
+    template <class User>
+    [[nodiscard]] std::span<const Usage> usages_of(const User& user) const {
+        return std::span(bound_.usages)
+            .subspan(user.usage_begin, user.usage_end - user.usage_begin);
+    }
+
     // Links of one colour that carry the same, isolated transfers included: for the counters. All unused links are one.
     Classes link_classes() const {
         std::vector<Colour> carried(bound_.links.size(), 0);
         for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
-            const BoundTransfer& x = bound_.transfers[t];
-            for (std::uint32_t u = x.usage_begin; u < x.usage_end; ++u) {
-                carried[bound_.usages[u].link] +=
-                    join(transfers_[t], static_cast<std::uint64_t>(bound_.usages[u].coefficient));
+            std::int64_t coefficient = 0;  // of the usage before: most transfers have few
+            Colour load = 0;
+            for (const Usage& usage : usages_of(bound_.transfers[t])) {
+                if (usage.coefficient != coefficient) {
+                    coefficient = usage.coefficient;
+                    load = join(transfers_[t], static_cast<std::uint64_t>(coefficient));
+                }
+                carried[usage.link] += load;
             }
         }
         for (std::size_t l = 0; l < carried.size(); ++l) {
             if (carried[l] != 0) {
                 const Colour shared = shared_number_[l] == kNone32 ? 0 : links_[shared_number_[l]];
-                carried[l] = Hasher(4)
-                                 .add(carried[l])
-                                 .add(shared)
-                                 .add(bound_.links[l].capacity)
-                                 .add(bound_.links[l].side)
-                                 .value();
+                const auto capacity = std::bit_cast<std::uint64_t>(bound_.links[l].capacity);
+                carried[l] = join(join(join(carried[l], shared), capacity), bound_.links[l].side);
             }
         }
         return classes_of(carried);
@@ -389,10 +401,7 @@ class Folder {
     void fold_transfers(Bound& to, const Classes& transfers, const Classes& links) const {
         FoldedUsage usage(links);
         for (std::uint32_t t = 0; t < bound_.transfers.size(); ++t) {
-            const BoundTransfer& x = bound_.transfers[t];
-            for (std::uint32_t u = x.usage_begin; u < x.usage_end; ++u) {
-                usage.add(transfers.of[t], bound_.usages[u]);
-            }
+            usage.add(transfers.of[t], usages_of(bound_.transfers[t]));
         }
         usage.sort();
         for (std::uint32_t c = 0; c < transfers.first.size(); ++c) {
@@ -412,10 +421,7 @@ class Folder {
         const Classes messages = classes_of(messages_);
         FoldedUsage usage(links);
         for (std::uint32_t m = 0; m < messages_.size(); ++m) {
-            const BoundMessage& message = bound_.step_messages[m];
-            for (std::uint32_t u = message.usage_begin; u < message.usage_end; ++u) {
-                usage.add(messages.of[m], bound_.usages[u]);
-            }
+            usage.add(messages.of[m], usages_of(bound_.step_messages[m]));
         }
         usage.sort();
         std::vector<BoundMessage> folded;
