@@ -223,22 +223,11 @@ class Folder {
     }
     [[nodiscard]] Colour colour_at(Seat seat) { return join(colour_of(seat.owner), seat.index); }
 
-    // Owners of transfers and links see each other; so do the messages of steps and their owners.
-    void refine_links() {
-        for (std::size_t u = 0; u < users_.size(); ++u) {
-            shown_[u] = users_[u].owner == kNone32 ? 0 : colour_at(users_[u]);
-        }
-        for (std::size_t m = 0; m < messages_.size(); ++m) {
-            shown_[user_of_message_[m]] = mix64(messages_[m]);
-        }
-        std::fill(seen_.begin(), seen_.end(), 0);
+    // Owners of transfers see the links of theirs; so do the messages of steps, and their owners see them.
+    void see_links() {
         std::fill(used_.begin(), used_.end(), 0);
         for (const Sharing& s : sharing_) {
-            seen_[s.link] += shown_[s.user] * s.coefficient;
             used_[s.user] += links_[s.link] * s.coefficient;
-        }
-        for (std::size_t l = 0; l < links_.size(); ++l) {
-            links_[l] = join(links_[l], seen_[l]);
         }
         std::fill(heard_.begin(), heard_.end(), 0);
         for (std::size_t u = 0; u < users_.size(); ++u) {
@@ -250,6 +239,23 @@ class Folder {
             const Seat seat = seats_[transfer_of_message_[m]];
             messages_[m] = join(join(messages_[m], used_[user_of_message_[m]]), colour_at(seat));
             heard_[seat.owner] += mix64(messages_[m]);
+        }
+    }
+
+    // Links see what is on them.
+    void refine_links() {
+        for (std::size_t u = 0; u < users_.size(); ++u) {
+            shown_[u] = users_[u].owner == kNone32 ? 0 : colour_at(users_[u]);
+        }
+        for (std::size_t m = 0; m < messages_.size(); ++m) {
+            shown_[user_of_message_[m]] = mix64(messages_[m]);
+        }
+        std::fill(seen_.begin(), seen_.end(), 0);
+        for (const Sharing& s : sharing_) {
+            seen_[s.link] += shown_[s.user] * s.coefficient;
+        }
+        for (std::size_t l = 0; l < links_.size(); ++l) {
+            links_[l] = join(links_[l], seen_[l]);
         }
     }
 
@@ -268,8 +274,16 @@ class Folder {
         ranks_[r] = own;
     }
 
+    // What one step finds out the next one sees.
     void refine() {
-        refine_links();
+        see_links();
+        // Peers run other programs and ranks stand program by program, so that what is known runs down all stages in one
+        // sweep, and up in the next; ranks of one program see the same.
+        const std::size_t n = ranks_.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            refine_rank(downwards_ ? i : n - 1 - i);
+        }
+        downwards_ = !downwards_;
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             const BoundGroup& group = bound_.groups[g];
             Colour members = 0;
@@ -278,13 +292,7 @@ class Folder {
             }
             groups_[g] = join(join(groups_[g], heard_[g]), members);
         }
-        // Ranks see their groups and peers. Peers run other programs and ranks stand program by program, so that what is
-        // known runs down all stages in one sweep, and up in the next; ranks of one program see the same.
-        const std::size_t n = ranks_.size();
-        for (std::size_t i = 0; i < n; ++i) {
-            refine_rank(downwards_ ? i : n - 1 - i);
-        }
-        downwards_ = !downwards_;
+        refine_links();
     }
 
     Folded quotient() {
