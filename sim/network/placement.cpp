@@ -23,18 +23,17 @@ Placements::Placements(const Fabric& fabric)
     }
 }
 
-bool Placements::relative(std::span<const DeviceId> devices, std::vector<Place>& to) const {
-    to.clear();
+bool Placements::relative(std::span<const DeviceId> devices, std::span<Place> to) const {
     const Place& first = places_[devices.front().index];
     const int first_rail = rails_alike_ ? first.rail : 0;
     bool one_leaf = true;
-    for (const DeviceId d : devices) {
-        const Place& place = places_[d.index];
-        to.push_back({.node = place.node - first.node,
-                      .rail = place.rail - first_rail,
-                      .domain = place.domain - first.domain,
-                      .leaf = place.leaf - first.leaf,
-                      .pod = place.pod - first.pod});
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        const Place& place = places_[devices[i].index];
+        to[i] = {.node = place.node - first.node,
+                 .rail = place.rail - first_rail,
+                 .domain = place.domain - first.domain,
+                 .leaf = place.leaf - first.leaf,
+                 .pod = place.pod - first.pod};
         one_leaf = one_leaf && place.leaf == first.leaf;
     }
     return one_leaf || !hashed_;

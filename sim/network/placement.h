@@ -31,8 +31,8 @@ class Placements {
   public:
     explicit Placements(const Fabric& fabric);
 
-    // Places relative to the first device. False where links depend on more than that: on a hash of the ports.
-    [[nodiscard]] bool relative(std::span<const DeviceId> devices, std::vector<Place>& to) const;
+    // Places relative to the first device, one for each. False where links depend on more than that: on a hash of the ports.
+    [[nodiscard]] bool relative(std::span<const DeviceId> devices, std::span<Place> to) const;
 
     // Between the first devices of two that sit alike.
     [[nodiscard]] LinkShift shift(DeviceId from, DeviceId to) const;

@@ -284,6 +284,7 @@ class Binder {
 
     // Of the group at hand.
     GroupPattern& pattern_of_group() {
+        placement_.resize(group_devices_.size());
         if (!placements_.relative(group_devices_, placement_)) {
             lone_group_ = {};
             lone_group_.shape = shape_of(fabric_, group_devices_);
@@ -331,12 +332,13 @@ class Binder {
     }
 
     PairPattern& pattern_of_pair(const std::array<DeviceId, 2>& pair) {
-        if (!placements_.relative(pair, placement_)) {
+        std::array<Place, 2> placement;
+        if (!placements_.relative(pair, placement)) {
             lone_pair_ = {};
             lone_pair_.shape = message_path(fabric_, pair[0], pair[1]).shape;
             return lone_pair_;
         }
-        const auto [found, fresh] = pair_patterns_.try_emplace(placement_);
+        const auto [found, fresh] = pair_patterns_.try_emplace(placement);
         if (fresh) {
             found->second.shape = message_path(fabric_, pair[0], pair[1]).shape;
         }
@@ -440,9 +442,9 @@ class Binder {
     std::vector<DeviceId> group_devices_;
     std::vector<std::optional<Range>>
         group_ranges_;              // of the group at hand, by GroupPattern::usages
-    std::vector<Place> placement_;  // of the group or the pair at hand
+    std::vector<Place> placement_;  // of the group at hand
     std::map<std::vector<Place>, GroupPattern> group_patterns_;
-    std::map<std::vector<Place>, PairPattern> pair_patterns_;
+    std::map<std::array<Place, 2>, PairPattern> pair_patterns_;
     GroupPattern lone_group_;  // that sits like no other
     PairPattern lone_pair_;
 };

@@ -25,8 +25,8 @@ std::vector<LinkShare> shifted(const Placements& placements,
 std::size_t check_routes(const Machine& m) {
     const Fabric f(m);
     const Placements placements(f);
-    std::map<std::vector<Place>, std::array<DeviceId, 2>> seen;
-    std::vector<Place> places;
+    std::map<std::array<Place, 2>, std::array<DeviceId, 2>> seen;
+    std::array<Place, 2> places;
     for (std::size_t a = 0; a < f.devices(); ++a) {
         for (std::size_t b = 0; b < f.devices(); ++b) {
             CAPTURE(a);
@@ -81,7 +81,7 @@ TEST_CASE("routes that a hash of the ports spreads are not alike across leaves")
     m.routing = Routing::Ecmp;
     const Fabric f(m);
     const Placements placements(f);
-    std::vector<Place> places;
+    std::array<Place, 2> places;
     CHECK(placements.relative(std::array{DeviceId{0}, DeviceId{8}}, places));
     CHECK_FALSE(placements.relative(std::array{DeviceId{0}, DeviceId{16}}, places));
 }
