@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <numeric>
-#include <optional>
-#include <span>
 
-#include "sim/collectives/transfer.h"
 #include "sim/core/check.h"
 #include "sim/hardware/kernel_time.h"
-#include "sim/network/placement.h"
 #include "sim/run/call_streams.h"
 #include "sim/run/groups.h"
+#include "sim/run/patterns.h"
 #include "sim/run/stepwise.h"
 
 namespace memwall {
@@ -30,7 +25,7 @@ class Binder {
            const Fabric& fabric,
            const std::vector<const ProgramSet*>& programs,
            bool coalesce)
-        : plan_(plan), fabric_(fabric), placements_(fabric), stepwise_(fabric, bound_) {
+        : plan_(plan), fabric_(fabric), patterns_(fabric, bound_), stepwise_(fabric, bound_) {
         bound_.code = compile_programs(programs, coalesce);
         bound_.steps = plan.run.steps;
     }
@@ -43,6 +38,9 @@ class Binder {
             add_ranks(j);
             add_groups(j);
             add_messages(j);
+            if (!patterns_.error().empty()) {
+                return tl::unexpected(patterns_.error());
+            }
             if (!error_.empty()) {
                 return tl::unexpected(error_);
             }
@@ -153,47 +151,6 @@ class Binder {
         return std::max(1, std::accumulate(most.begin(), most.end(), 0));
     }
 
-    // Of Bound::usages: the links of a transfer.
-    struct Range {
-        std::uint32_t begin = 0;
-        std::uint32_t end = 0;
-        double limit = std::numeric_limits<double>::infinity();  // the rate that they allow
-    };
-    // A ring gathers over the links over which it reduces and scatters, byte for byte.
-    static bool uses_same_links(CollectiveKind a, CollectiveKind b, Variant variant) {
-        const auto one_round = [](CollectiveKind kind) {
-            return kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
-        };
-        return a == b || (variant.algorithm == Algorithm::Ring && one_round(a) && one_round(b));
-    }
-
-    // The links of the first of all devices that sit alike. The others' are a shift further on.
-    struct KnownUsage {
-        DeviceId first;
-        Range range;
-    };
-    // Calls of one kind and variant use the same links.
-    struct GroupUsage {
-        CollectiveKind kind = CollectiveKind::AllReduce;
-        Variant variant;
-        KnownUsage known;
-    };
-    struct GroupCall {
-        const CollectiveTime* time = nullptr;  // null until a group makes the call
-        std::size_t usage = 0;                 // of GroupPattern::usages
-    };
-    // What groups whose devices sit alike have in common.
-    struct GroupPattern {
-        GroupShape shape;
-        std::vector<GroupUsage> usages;
-        std::vector<GroupCall> calls;  // by collective of all jobs
-    };
-    struct PairPattern {
-        MessageShape shape;
-        KnownUsage known;
-        std::map<Bytes, CollectiveTime> times;
-    };
-
     void add_group(std::uint32_t j,
                    const ProgramSet& set,
                    GroupRole role,
@@ -220,81 +177,23 @@ class Binder {
         for (const std::uint32_t m : members) {
             group_devices_.push_back(devices_[m]);
         }
-        GroupPattern& pattern = pattern_of_group();
-        pattern.calls.resize(bound_.call_in_role.size());
-        group_ranges_.clear();
+        patterns_.begin_group(group_devices_);
         for (std::size_t c = 0; c < set.collectives.size(); ++c) {
             if (set.collectives[c].role != role) {
                 continue;
             }
             std::uint32_t t = 0;  // the one that is never made
             if (spans_stages || made[c]) {
-                t = add_collective(j, pattern, c);
+                const CollectiveCall& call = set.collectives[c];
+                t = add_transfer(j, patterns_.collective(first_call_ + c, call), call.bytes, false);
                 bound_.transfers[t].streams = streams_of_call_[c];
-                if (plan_.machine.fidelity == Fidelity::Stepwise && error_.empty()) {
-                    error_ = stepwise_.add(t, set.collectives[c], group_devices_);
+                if (plan_.machine.fidelity == Fidelity::Stepwise && error_.empty() &&
+                    patterns_.error().empty()) {
+                    error_ = stepwise_.add(t, call, group_devices_);
                 }
             }
             bound_.group_transfers.push_back(t);
         }
-    }
-
-    std::uint32_t add_collective(std::uint32_t j, GroupPattern& pattern, std::size_t c) {
-        const CollectiveCall& call = bound_.code.jobs[j]->collectives[c];
-        GroupCall& known = pattern.calls[first_call_ + c];
-        if (known.time == nullptr) {
-            known.time = &time_of(pattern.shape, call);
-            known.usage = usage_of_call(pattern, call.kind, known.time->variant);
-        }
-        group_ranges_.resize(pattern.usages.size());
-        std::optional<Range>& range = group_ranges_[known.usage];
-        if (!range) {
-            GroupUsage& use = pattern.usages[known.usage];
-            range = add_usage(use.known, group_devices_.front(), [&] {
-                return usage_of(fabric_, group_devices_, use.kind, use.variant);
-            });
-        }
-        return add_transfer(j, *known.time, call.bytes, *range, false);
-    }
-
-    const CollectiveTime& time_of(const GroupShape& shape, const CollectiveCall& call) {
-        const auto [found, fresh] = times_.try_emplace({shape, call});
-        if (fresh) {
-            const auto time = collective_time(plan_.machine, shape, call);
-            if (time) {
-                found->second = *time;
-            } else {
-                error_ = time.error();
-            }
-        }
-        return found->second;
-    }
-
-    static std::size_t usage_of_call(GroupPattern& pattern, CollectiveKind kind, Variant variant) {
-        const auto found =
-            std::find_if(pattern.usages.begin(), pattern.usages.end(), [&](const GroupUsage& u) {
-                return uses_same_links(u.kind, kind, variant) && u.variant == variant;
-            });
-        const auto at = static_cast<std::size_t>(found - pattern.usages.begin());
-        if (found == pattern.usages.end()) {
-            pattern.usages.push_back({kind, variant, {}});
-        }
-        return at;
-    }
-
-    // Of the group at hand.
-    GroupPattern& pattern_of_group() {
-        placement_.resize(group_devices_.size());
-        if (!placements_.relative(group_devices_, placement_)) {
-            lone_group_ = {};
-            lone_group_.shape = shape_of(fabric_, group_devices_);
-            return lone_group_;
-        }
-        const auto [found, fresh] = group_patterns_.try_emplace(placement_);
-        if (fresh) {
-            found->second.shape = shape_of(fabric_, group_devices_);
-        }
-        return found->second;
     }
 
     void add_messages(std::uint32_t j) {
@@ -309,73 +208,23 @@ class Binder {
                 bound_.peers.push_back(r + (stage - program.program) * per_stage);
             }
             std::uint16_t at = kNone16;
-            Range usage{};
-            PairPattern* pattern = nullptr;
             for (const Message& m : program.messages) {
                 if (m.peer != at) {
-                    const std::array pair{devices_[r], devices_[bound_.peers[rank.peers + m.peer]]};
-                    pattern = &pattern_of_pair(pair);
-                    usage = add_usage(pattern->known, pair[0], [&] {
-                        return message_path(fabric_, pair[0], pair[1]).usage;
-                    });
+                    patterns_.begin_pair(devices_[r], devices_[bound_.peers[rank.peers + m.peer]]);
                     at = m.peer;
                     ++owner_;
                 }
-                const auto [found, fresh] = pattern->times.try_emplace(m.bytes);
-                if (fresh) {
-                    found->second = message_time(plan_.machine, pattern->shape, m.bytes);
-                }
                 bound_.message_transfers.push_back(
-                    add_transfer(j, found->second, m.bytes, usage, true));
+                    add_transfer(j, patterns_.message(m.bytes), m.bytes, true));
             }
         }
-    }
-
-    PairPattern& pattern_of_pair(const std::array<DeviceId, 2>& pair) {
-        std::array<Place, 2> placement;
-        if (!placements_.relative(pair, placement)) {
-            lone_pair_ = {};
-            lone_pair_.shape = message_path(fabric_, pair[0], pair[1]).shape;
-            return lone_pair_;
-        }
-        const auto [found, fresh] = pair_patterns_.try_emplace(placement);
-        if (fresh) {
-            found->second.shape = message_path(fabric_, pair[0], pair[1]).shape;
-        }
-        return found->second;
-    }
-
-    // The usage of devices that begin with `first`; the first of those that sit alike ask what it is.
-    template <class Ask>
-    Range add_usage(KnownUsage& known, DeviceId first, Ask ask) {
-        Range range;
-        range.begin = size32(bound_.usages.size());
-        if (!known.first.valid()) {
-            const std::vector<Usage> usage = ask();
-            bound_.usages.insert(bound_.usages.end(), usage.begin(), usage.end());
-        } else {
-            const LinkShift shift = placements_.shift(known.first, first);
-            for (std::uint32_t u = known.range.begin; u < known.range.end; ++u) {
-                const Usage usage = bound_.usages[u];
-                bound_.usages.push_back(
-                    {placements_.shifted(usage.link, shift), usage.coefficient});
-            }
-        }
-        range.end = size32(bound_.usages.size());
-        range.limit =
-            link_limit(bound_.capacities,
-                       std::span(bound_.usages).subspan(range.begin, range.end - range.begin));
-        if (!known.first.valid()) {
-            known = {first, range};
-        }
-        return range;
     }
 
     std::uint32_t add_transfer(std::uint32_t j,
-                               const CollectiveTime& time,
+                               const TimedLinks& planned,
                                Bytes bytes,
-                               const Range& usage,
                                bool message) {
+        const auto& [time, links] = planned;
         const StackInterference& interference = plan_.jobs[j].stack.interference;
         BoundTransfer t;
         t.delay = time.delay.count();
@@ -390,10 +239,10 @@ class Binder {
         t.at_once = message ? messages_at_once_ : 1;
         t.owner = owner_;
         if (t.bytes > 0) {
-            t.usage_begin = usage.begin;
-            t.usage_end = usage.end;
-            if (usage.limit < t.cap) {
-                t.flow = duration_from_seconds(static_cast<double>(t.bytes) / usage.limit).count();
+            t.usage_begin = links.begin;
+            t.usage_end = links.end;
+            if (links.limit < t.cap) {
+                t.flow = duration_from_seconds(static_cast<double>(t.bytes) / links.limit).count();
             }
         }
         bound_.transfers.push_back(t);
@@ -425,8 +274,8 @@ class Binder {
 
     const Plan& plan_;
     const Fabric& fabric_;
-    Placements placements_;
     Bound bound_;
+    Patterns patterns_;
     StepwiseBinder stepwise_;
     std::string error_;
     JobRanks ranks_;
@@ -438,15 +287,7 @@ class Binder {
     std::int32_t messages_at_once_ = 1;
     std::vector<std::vector<bool>> made_;  // by program of all jobs, by collective of its job
     std::uint32_t owner_ = 0;
-    std::map<std::pair<GroupShape, CollectiveCall>, CollectiveTime> times_;
     std::vector<DeviceId> group_devices_;
-    std::vector<std::optional<Range>>
-        group_ranges_;              // of the group at hand, by GroupPattern::usages
-    std::vector<Place> placement_;  // of the group at hand
-    std::map<std::vector<Place>, GroupPattern> group_patterns_;
-    std::map<std::array<Place, 2>, PairPattern> pair_patterns_;
-    GroupPattern lone_group_;  // that sits like no other
-    PairPattern lone_pair_;
 };
 
 }  // namespace
