@@ -1,9 +1,12 @@
+#include <array>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "sim/collectives/transfer.h"
+#include "sim/network/placement.h"
 #include "tests/collectives/machines.h"
 
 using namespace memwall;
@@ -243,4 +246,54 @@ TEST_CASE("GPUs without NVLink are a pair under one switch or meet over the host
     CHECK(shape_of(fabric, devices(2)).medium == Medium::PcieSwitch);
     CHECK(shape_of(fabric, devices(2, 1)).medium == Medium::HostBridge);
     CHECK(shape_of(fabric, devices(8)).medium == Medium::HostBridge);
+}
+
+// Groups of 16 GPUs, from any first one on: neighbours, two per node, one per node.
+TEST_CASE(
+    "groups that sit alike have the same shape and the same links, a fixed distance further on") {
+    Machine pods = plain(24, FabricKind::RailOptimised);
+    pods.cluster.fabric.leaf_nodes = 4;
+    pods.cluster.fabric.pod_leaves = 16;
+    pods.cluster.fabric.oversubscription = 2;
+    Machine tree = plain(24, FabricKind::FatTree2);
+    tree.cluster.fabric.leaf_nodes = 4;
+    Machine few_nics = plain(24);
+    few_nics.cluster.node.nics = 2;
+    const std::array variants = {kRing,
+                                 Variant{Algorithm::Tree, Protocol::None},
+                                 Variant{Algorithm::Hierarchical, Protocol::None},
+                                 Variant{Algorithm::Nvls, Protocol::None}};
+    for (const Machine& m : {pods, tree, few_nics}) {
+        const Fabric fabric(m);
+        const Placements placements(fabric);
+        std::map<std::vector<Place>, std::vector<DeviceId>> seen;
+        std::size_t alike = 0;
+        for (const std::size_t stride : {1U, 4U, 8U}) {
+            for (std::size_t first = 0; first + 16 * stride <= fabric.devices(); ++first) {
+                std::vector<DeviceId> group;
+                for (std::size_t i = 0; i < 16; ++i) {
+                    group.emplace_back(first + i * stride);
+                }
+                std::vector<Place> places(group.size());
+                REQUIRE(placements.relative(group, places));
+                const auto [known, fresh] = seen.try_emplace(places, group);
+                alike += fresh ? 0 : 1;
+                REQUIRE(shape_of(fabric, known->second) == shape_of(fabric, group));
+                const LinkShift shift = placements.shift(known->second.front(), group.front());
+                const auto check = [&](CollectiveKind kind, Variant variant) {
+                    std::vector<Usage> moved = usage_of(fabric, known->second, kind, variant);
+                    for (Usage& u : moved) {
+                        u.link = placements.shifted(u.link, shift);
+                    }
+                    REQUIRE(moved == usage_of(fabric, group, kind, variant));
+                };
+                for (const Variant variant : variants) {
+                    check(CollectiveKind::AllReduce, variant);
+                }
+                check(CollectiveKind::ReduceScatter, kRing);
+                check(CollectiveKind::AllToAll, {Algorithm::Pairwise, Protocol::None});
+            }
+        }
+        CHECK(alike > seen.size());
+    }
 }
