@@ -40,6 +40,12 @@ struct FlowShape {
 
 using FlowId = Id<struct FlowTag>;
 
+struct FlowState {
+    Time since;            // start of the current rate
+    double remaining = 0;  // bytes at `since`
+    double rate = 0;       // bytes per second
+};
+
 class FluidNetwork {
   public:
     // capacities [B/s] per link; links with capacity <= 0 never bind.
@@ -54,7 +60,13 @@ class FluidNetwork {
     std::span<const FlowId> settle(Time now);
     [[nodiscard]] Time completion(FlowId flow) const { return flows_[flow.index].completion; }
     [[nodiscard]] double rate(FlowId flow) const { return flows_[flow.index].rate; }
+    [[nodiscard]] FlowState state(FlowId flow) const {
+        const Flow& f = flows_[flow.index];
+        return {f.since, f.remaining, f.rate};
+    }
     [[nodiscard]] std::size_t active() const { return active_; }
+    // All that is in progress now happens so much later. What links carry in between is the caller's to count.
+    void shift(Duration by);
     // Bytes carried by each link so far, for the report. Exact integers up to the last rounding to double.
     [[nodiscard]] std::vector<double> carried(Time now) const;
     // Completion of this flow if nothing else is there: what a collective alone takes after its delay.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/check.h"
+#include "sim/run/rounds.h"
 
 namespace memwall {
 namespace {
@@ -965,6 +966,9 @@ Code compile_programs(const std::vector<const ProgramSet*>& jobs, bool coalesce)
         JobCompiler(code, *jobs[j], j, coalesce).run();
         pair_messages(code, j);
         check_calls(code, j);
+    }
+    if (coalesce) {
+        code.rounds = find_rounds(code);
     }
     return code;
 }

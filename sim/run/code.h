@@ -116,6 +116,20 @@ struct CodeProgram {
     std::uint64_t ops = 0;             // of one step, host work and drains included
 };
 
+// The part of a program that repeats itself with other micro-batches, as the steady phase of a pipeline does, or gradient
+// accumulation: node n and the node one round later do the same, with waits and peers that are one round later as well.
+struct Rounds {
+    std::uint32_t begin = 0;  // nodes [begin, end) each have a counterpart one round later
+    std::uint32_t end = 0;
+    // Of one round.
+    std::uint32_t nodes = 0;
+    std::uint32_t records = 0;
+    std::uint32_t transfers = 0;
+    std::uint32_t drains = 0;
+    Ps host = 0;  // without drains; with drains the host starts anew after each
+    [[nodiscard]] bool none() const { return nodes == 0; }
+};
+
 struct Code {
     std::vector<CodeOp> ops;
     std::vector<Piece> pieces;
@@ -125,11 +139,12 @@ struct Code {
     std::vector<std::uint32_t>
         first_kernel;  // by job, into the concatenation of ProgramSet::kernels
     std::vector<std::uint32_t> first_collective;
+    std::vector<Rounds> rounds;  // by program; empty when they are not to be passed over (rounds.h)
     // Messages or collectives that can never meet, in words; the programs then end in a deadlock.
     std::vector<std::string> mismatches;
 };
 
-// coalesce: false makes every piece not coalescable: the plain engine.
+// coalesce: false makes every piece not coalescable and looks for no rounds: the plain engine.
 [[nodiscard]] Code compile_programs(const std::vector<const ProgramSet*>& jobs, bool coalesce);
 
 }  // namespace memwall

@@ -30,6 +30,9 @@ Played Engine::run() {
         }
         // Step 3. Share: rates of the transfers that an arrival or departure touched; pieces whose GPU's residency changed.
         share();
+        if (with_rounds_) {
+            look_for_rounds();
+        }
         // Step 4. Advance. Nothing pending but programs unfinished = deadlock. Only the first job counts: others repeat
         //         their steps for ever.
         if (ranks_left_.back() == 0 || first_job_pending_ == 0) {
@@ -148,6 +151,7 @@ Engine::Engine(Bound& bound, const EngineOptions& options)
       ranks_left_(steps_),
       step_end_(steps_) {
     MW_CHECK(steps_ >= 1, "a run has at least one step");
+    with_rounds_ = !code_.rounds.empty() && options.timeline.empty();
     if (steps_ == 1) {
         window_ = 0;
     }

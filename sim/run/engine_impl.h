@@ -1,6 +1,8 @@
 #pragma once
 // The engine as a class. Internal: engine.h is the way in. The loop is in engine.cpp, ops of ranks in engine_ops.cpp, pieces
-// played at one go in engine_pieces.cpp, the accounts of the measured step in engine_accounts.cpp.
+// played at one go in engine_pieces.cpp, rounds that repeat in engine_rounds.cpp, the accounts of the measured step in
+// engine_accounts.cpp.
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -146,6 +148,54 @@ class Engine {
     void leave_piece(std::uint32_t r);
     [[nodiscard]] bool alike(std::uint32_t a, std::uint32_t b) const;
 
+    // engine_rounds.cpp: rounds that go as the one before did
+    struct RoundActivity {
+        Activity activity;
+        FlowState flow;
+        [[nodiscard]] std::array<std::uint32_t, 4> key() const {
+            if (activity.kind == Activity::Kind::Message) {
+                return {1, activity.ranks[0], activity.transfers[0], activity.transfers[1]};
+            }
+            return {0, activity.group, static_cast<std::uint32_t>(activity.stream), 0};
+        }
+    };
+    struct RoundSnapshot {
+        Ps at = 0;
+        Ps window = kNever;
+        std::uint64_t ops = 0;
+        std::vector<RankState> ranks;  // empty: no look has been taken in this step
+        std::vector<StepState> rank_steps;
+        std::vector<std::uint32_t> arrived;
+        std::vector<std::uint32_t> tp_ready;
+        std::vector<double> carried;
+        std::vector<RoundActivity> activities;
+        std::vector<std::vector<Record>> in_progress;  // by rank: records of nodes in progress
+    };
+    class RoundsCompared;
+    [[nodiscard]] const Rounds& rounds_of(std::uint32_t r) const {
+        return code_.rounds[bound_.ranks[r].program];
+    }
+    void look_for_rounds();
+    void take_snapshot();
+    [[nodiscard]] std::vector<RoundActivity> activities_in_order(const RoundSnapshot* before) const;
+    struct RecordRange {
+        std::uint32_t first = 0;  // node
+        std::uint32_t last = 0;   // node
+        std::uint32_t begin = 0;  // records [begin, end)
+        std::uint32_t end = 0;
+    };
+    [[nodiscard]] bool in_rounds(std::uint32_t r, const StreamState& stream) const;
+    [[nodiscard]] RecordRange in_progress(std::uint32_t r) const;
+    [[nodiscard]] std::vector<Record> records_in_progress(std::uint32_t r) const;
+    [[nodiscard]] static std::uint32_t records_end(const RankState& rank, std::uint32_t node);
+    [[nodiscard]] std::uint32_t step_of(std::uint32_t r) const {
+        return ranks_[r].streams[static_cast<std::size_t>(Stream::Compute)].step;
+    }
+    void pass_over(std::uint32_t count);
+    void pass_over_records(std::uint32_t r, std::uint32_t count);
+    void pass_over_rank(std::uint32_t r, std::uint32_t count, Ps by);
+    void schedule_again();
+
     // engine_accounts.cpp: who waits for what, only in the measured step of the first job
     [[nodiscard]] bool measured(const RankState& rank, std::uint32_t step) const {
         return rank.job == 0 && step + 1 == steps_;
@@ -258,6 +308,11 @@ class Engine {
     std::uint32_t gathering_ = 0;
     std::vector<Ps> cuts_;
     std::vector<Span> exports_;
+    // Rounds.
+    bool with_rounds_ = false;
+    std::uint32_t look_step_ = kNone32;
+    std::uint32_t look_at_ = 0;  // node of the first rank at which the next look is due
+    RoundSnapshot snapshot_;
     // Pieces that were played before, by piece.
     std::vector<std::uint32_t> first_memo_;
     std::vector<PieceMemo> memos_;

@@ -10,19 +10,18 @@ Duration Breakdown::sum() const {
                            compute + recompute + optimizer + bubble + imbalance + host + idle);
 }
 
-Breakdown& Breakdown::operator+=(const Breakdown& other) {
-    compute += other.compute;
-    recompute += other.recompute;
-    optimizer += other.optimizer;
+void Breakdown::add(const Breakdown& other, std::int64_t times) {
+    compute += times * other.compute;
+    recompute += times * other.recompute;
+    optimizer += times * other.optimizer;
     for (std::size_t c = 0; c < exposed.size(); ++c) {
-        exposed[c] += other.exposed[c];
+        exposed[c] += times * other.exposed[c];
     }
-    bubble += other.bubble;
-    imbalance += other.imbalance;
-    host += other.host;
-    idle += other.idle;
-    interference += other.interference;
-    return *this;
+    bubble += times * other.bubble;
+    imbalance += times * other.imbalance;
+    host += times * other.host;
+    idle += times * other.idle;
+    interference += times * other.interference;
 }
 
 std::int64_t context_bytes(const MemoryPeak& peak) {

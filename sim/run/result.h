@@ -24,7 +24,11 @@ struct Breakdown {
     Duration
         interference{};  // part of compute, recompute, optimizer: growth through communication beside it
     [[nodiscard]] Duration sum() const;  // without interference
-    Breakdown& operator+=(const Breakdown& other);
+    void add(const Breakdown& other, std::int64_t times);
+    Breakdown& operator+=(const Breakdown& other) {
+        add(other, 1);
+        return *this;
+    }
 };
 
 using TensorBytes = std::array<std::int64_t, kTensorClasses>;

@@ -106,7 +106,8 @@ struct TraceOptions {
 struct RunOptions {
     int steps = 2;
     bool fold = true;
-    bool coalesce = true;
+    bool coalesce =
+        true;  // ops into pieces, and rounds of micro-batches that repeat are passed over
     std::uint64_t seed = 1;
     std::optional<TraceOptions> trace;
 };

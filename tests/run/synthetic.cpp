@@ -18,14 +18,16 @@ enum class P2p { Blocking, Batched, Overlapped };
 
 class Generator {
   public:
-    explicit Generator(std::uint64_t seed) : dice_(seed) {}
+    Generator(std::uint64_t seed, bool repeating) : dice_(seed), repeating_(repeating) {}
 
     SyntheticCase make() {
         out_.shape = {static_cast<int>(dice_.range(1, 3)),
                       static_cast<int>(dice_.range(1, 4)),
                       static_cast<int>(dice_.range(1, 2))};
         p2p_ = static_cast<P2p>(dice_.range(0, 2));
-        micro_batches_ = static_cast<int>(dice_.range(1, 5));
+        micro_batches_ = static_cast<int>(repeating_ ? dice_.range(12, 40) : dice_.range(1, 5));
+        bucket_each_ = dice_.chance(repeating_ ? 30 : 0);
+        drain_each_ = dice_.chance(repeating_ ? 30 : 0);
         host_ = dice_.chance(50) ? dice_.range(1, 400) : dice_.range(1, 10);
         const auto kernels = dice_.range(2, 6);
         for (std::int64_t k = 0; k < kernels; ++k) {
@@ -178,7 +180,16 @@ class Generator {
         item.kind = Item::Kind::Op;
         item.index = static_cast<std::uint32_t>(set().ops.size());
         item.micro_batch = micro_batch;
-        set().ops.push_back(o);
+        const auto same = [&](const Op& other) {
+            return other.kind == o.kind && other.stream == o.stream && other.work == o.work &&
+                   other.waits == o.waits && other.records == o.records;
+        };
+        const auto known = std::find_if(set().ops.begin(), set().ops.end(), same);
+        if (repeating_ && known != set().ops.end()) {
+            item.index = static_cast<std::uint32_t>(known - set().ops.begin());
+        } else {
+            set().ops.push_back(o);
+        }
         program_->items.push_back(item);
     }
     void add_segment(std::uint32_t index, int micro_batch, bool backward) {
@@ -199,11 +210,15 @@ class Generator {
         const Stream stream = p2p_ == P2p::Blocking  ? Stream::Compute
                               : p2p_ == P2p::Batched ? Stream::PpSendNext
                                                      : overlapped_stream;
-        set().exchanges.push_back({transfers});
-        Op o = op(OpKind::Exchange,
-                  stream,
-                  Category::PpComm,
-                  static_cast<std::uint32_t>(set().exchanges.size() - 1));
+        const auto known = std::find_if(
+            set().exchanges.begin(), set().exchanges.end(), [&](const Exchange& other) {
+                return repeating_ && other.transfers == transfers;
+            });
+        const auto index = static_cast<std::uint32_t>(known - set().exchanges.begin());
+        if (known == set().exchanges.end()) {
+            set().exchanges.push_back({transfers});
+        }
+        Op o = op(OpKind::Exchange, stream, Category::PpComm, index);
         if (waits != kNoSlot && p2p_ != P2p::Blocking) {
             wait(o, waits);
         }
@@ -270,15 +285,15 @@ class Generator {
             }
             add_segment(backward, b, true);
             send_backward();
-            if (dice_.chance(40)) {
-                const auto which = static_cast<std::uint16_t>(dice_.range(0, 1));
+            if (dice_.chance(repeating_ ? 1 : 40) || bucket_each_) {
+                const auto which = static_cast<std::uint16_t>(bucket_each_ ? 0 : dice_.range(0, 1));
                 Op bucket = op(OpKind::Collective, Stream::Dp, Category::DpComm, 2);
                 wait(bucket, static_cast<std::uint16_t>(kBucket + which));
                 bucket.records = static_cast<std::uint16_t>(kReduced + which);
                 buckets_wanted_.push_back(bucket);
                 add_op(bucket, b);
             }
-            if (dice_.chance(10)) {
+            if (dice_.chance(repeating_ ? 0 : 10) || drain_each_) {
                 add_op(op(OpKind::Drain, Stream::Compute, Category::None, 0));
             }
         }
@@ -306,6 +321,9 @@ class Generator {
     }
 
     Dice dice_;
+    bool repeating_;
+    bool bucket_each_ = false;  // after each micro-batch
+    bool drain_each_ = false;
     SyntheticCase out_;
     Program* program_ = nullptr;
     P2p p2p_ = P2p::Batched;
@@ -317,7 +335,11 @@ class Generator {
 }  // namespace
 
 SyntheticCase random_case(std::uint64_t seed) {
-    return Generator(seed).make();
+    return Generator(seed, false).make();
+}
+
+SyntheticCase repeating_case(std::uint64_t seed) {
+    return Generator(seed, true).make();
 }
 
 Bound bind_synthetic(const SyntheticCase& c, bool coalesce) {

@@ -50,6 +50,8 @@ class Dice {
 };
 
 [[nodiscard]] SyntheticCase random_case(std::uint64_t seed);
+// With many micro-batches, most of which do the same.
+[[nodiscard]] SyntheticCase repeating_case(std::uint64_t seed);
 [[nodiscard]] Bound bind_synthetic(const SyntheticCase& c, bool coalesce);
 
 }  // namespace memwall::testing
