@@ -8,18 +8,18 @@
 namespace memwall {
 namespace {
 
-struct Producer {
-    std::uint32_t body = kNone32;
-    std::uint16_t op = 0;  // of the body
-    Stream stream = Stream::Compute;
+// A place of a body that begins with a tp op.
+struct LeadingPlace {
+    std::uint32_t program = 0;
+    std::uint32_t item = 0;
+    bool follows_compute = false;
 };
 
 // A wait for a slot that was not recorded earlier in the step, met again when the step's last records are known.
 struct Unmet {
-    std::uint32_t body = 0;
-    std::uint32_t place = 0;  // in follows_
-    std::uint16_t op = 0;
-    bool no_compute_before = false;  // in the step
+    Source* op = nullptr;
+    std::uint32_t place =
+        kNone32;  // in places_, when it is the first op there and no compute op stands before
 };
 
 struct Met {
@@ -33,8 +33,10 @@ class BodyFinder {
 
     Bodies find() {
         for (const Segment& segment : set_.segments) {
-            bodies_.all.push_back(body_of(segment.ops));
-            bodies_.all.back().segment = true;
+            Body& body = bodies_.all.emplace_back(body_of(segment.ops));
+            body.segment = true;
+            body.begins_with_tp =
+                body.first != kNone16 && body.ops[body.first].op->stream == Stream::Tp;
             for (const Op& op : segment.ops) {
                 MW_CHECK(op.stream == Stream::Compute || op.stream == Stream::Tp,
                          "a segment is on compute and tp only");
@@ -43,8 +45,8 @@ class BodyFinder {
         for (const Op& op : set_.ops) {
             bodies_.all.push_back(body_of(std::span<const Op>(&op, 1)));
         }
-        for (const Program& program : set_.programs) {
-            find_outside_producers(program);
+        for (std::uint32_t p = 0; p < set_.programs.size(); ++p) {
+            find_outside_producers(p);
         }
         split_bodies();
         return std::move(bodies_);
@@ -98,98 +100,94 @@ class BodyFinder {
     }
 
     // Which streams produce what the bodies wait for, over all places where a body stands; the step wraps around.
-    void find_outside_producers(const Program& program) {
-        std::vector<Producer> slots(set_.slots);
-        std::vector<Unmet> unmet;
+    void find_outside_producers(std::uint32_t p) {
+        const std::vector<Item>& items = set_.programs[p].items;
         std::vector<std::uint32_t>& at = bodies_.at.emplace_back();
-        Producer last_compute;
-        for (const Item& item : program.items) {
-            const std::uint32_t b = body_of_item(item);
-            at.push_back(b);
-            Body& body = bodies_.all[b];
-            const bool none = last_compute.body == kNone32;
+        at.reserve(items.size());
+        slots_.assign(set_.slots, nullptr);
+        last_compute_ = nullptr;
+        std::vector<Unmet> unmet;
+        for (std::uint32_t k = 0; k < items.size(); ++k) {
+            at.push_back(body_of_item(items[k]));
+            Body& body = bodies_.all[at.back()];
+            const bool none = last_compute_ == nullptr;
             bool follows = none && body.outside.empty();
             for (const std::uint16_t i : body.outside) {
-                const Met met = meet(body.ops[i], slots, last_compute);
+                Source& op = body.ops[i];
+                const Met met = meet(op);
+                const bool leads = body.begins_with_tp && i == body.first;
                 if (met.missing) {
-                    unmet.push_back({b, size32(follows_.size()), i, none});
+                    unmet.push_back({&op, leads && none ? size32(places_.size()) : kNone32});
                 }
-                follows =
-                    follows || (i == body.first && (met.last_compute || (met.missing && none)));
+                follows = follows || (leads && (met.last_compute || (met.missing && none)));
             }
-            follows_.push_back(follows);
+            if (body.begins_with_tp) {
+                places_.push_back({p, k, follows});
+            }
             for (const auto& [slot, i] : body.last_records) {
-                slots[slot] = {b, i, body.ops[i].op->stream};
+                slots_[slot] = &body.ops[i];
             }
             if (body.last_compute != kNone16) {
-                last_compute = {b, body.last_compute, Stream::Compute};
+                last_compute_ = &body.ops[body.last_compute];
             }
         }
         for (const Unmet& u : unmet) {
-            const Met met = meet(bodies_.all[u.body].ops[u.op], slots, last_compute);
-            if (u.op == bodies_.all[u.body].first && u.no_compute_before && !met.last_compute) {
-                follows_[u.place] = false;
+            const Met met = meet(*u.op);
+            if (u.place != kNone32 && !met.last_compute) {
+                places_[u.place].follows_compute = false;
             }
         }
     }
 
-    Met meet(Source& source, const std::vector<Producer>& slots, const Producer& last_compute) {
+    Met meet(Source& source) {
         Met met;
         for (std::size_t w = 0; w < kWaits; ++w) {
             if (!source.waits_outside(w)) {
                 continue;
             }
-            const Producer& producer = slots[source.op->waits[w]];
-            if (producer.body == kNone32) {
+            Source* producer = slots_[source.op->waits[w]];
+            if (producer == nullptr) {
                 met.missing = true;
                 continue;
             }
-            source.outside_streams[w] = static_cast<std::uint16_t>(
-                source.outside_streams[w] | (1U << index_of(producer.stream)));
-            if (producer.stream != source.op->stream) {
-                bodies_.all[producer.body].ops[producer.op].awaited = true;
-            }
-            met.last_compute = met.last_compute || (producer.body == last_compute.body &&
-                                                    producer.op == last_compute.op);
+            const Stream stream = producer->op->stream;
+            source.outside_streams[w] =
+                static_cast<std::uint16_t>(source.outside_streams[w] | (1U << index_of(stream)));
+            producer->awaited = producer->awaited || stream != source.op->stream;
+            met.last_compute = met.last_compute || producer == last_compute_;
         }
         return met;
     }
 
     // Bodies that begin with a tp op, by whether it follows the compute stream.
     void split_bodies() {
-        const auto count = size32(bodies_.all.size());
+        const std::size_t count = bodies_.all.size();
         std::vector<std::uint8_t> kinds(count);  // 1: places where it does not, 2: where it does
-        std::size_t place = 0;
-        for (const std::vector<std::uint32_t>& at : bodies_.at) {
-            for (const std::uint32_t b : at) {
-                kinds[b] = static_cast<std::uint8_t>(kinds[b] | (follows_[place++] ? 2U : 1U));
-            }
+        for (const LeadingPlace& place : places_) {
+            std::uint8_t& kind = kinds[bodies_.at[place.program][place.item]];
+            kind = static_cast<std::uint8_t>(kind | (place.follows_compute ? 2U : 1U));
         }
         std::vector<std::uint32_t> elsewhere(count);  // the body for the places where it does not
         for (std::uint32_t b = 0; b < count; ++b) {
-            Body& body = bodies_.all[b];
-            const bool leading = body.segment && body.first != kNone16 &&
-                                 body.ops[body.first].op->stream == Stream::Tp;
             elsewhere[b] = b;
-            if (leading && kinds[b] == 3) {
+            if (kinds[b] == 3) {
                 elsewhere[b] = size32(bodies_.all.size());
-                bodies_.all.push_back(body);
-                bodies_.all.back().follows_compute = false;
-            } else {
-                body.follows_compute = kinds[b] == 2;
+                bodies_.all.push_back(bodies_.all[b]);
             }
+            bodies_.all[b].follows_compute = kinds[b] >= 2;
         }
-        place = 0;
-        for (std::vector<std::uint32_t>& at : bodies_.at) {
-            for (std::uint32_t& b : at) {
-                b = follows_[place++] ? b : elsewhere[b];
-            }
+        for (const LeadingPlace& place : places_) {
+            std::uint32_t& b = bodies_.at[place.program][place.item];
+            b = place.follows_compute ? b : elsewhere[b];
         }
     }
 
     const ProgramSet& set_;
     Bodies bodies_;
-    std::vector<bool> follows_;  // by item of all programs: see Body::follows_compute
+    std::vector<LeadingPlace> places_;  // of all programs
+    // Of the program that is looked through.
+    std::vector<Source*> slots_;  // the ops that recorded them last
+    const Source* last_compute_ = nullptr;
 };
 
 }  // namespace

@@ -31,8 +31,7 @@ bool must_be_first(const Body& body, const Source& source, std::uint32_t piece) 
 // nothing outside that the first of them does not wait for.
 bool may_follow_leading_tp(const Body& body, const Source& source, std::uint32_t piece) {
     const Source& leader = body.ops[body.first];
-    if (!body.segment || !body.follows_compute || leader.op->stream != Stream::Tp ||
-        leader.piece != piece) {
+    if (!body.follows_compute || leader.piece != piece) {
         return false;
     }
     bool waits_for_last = false;

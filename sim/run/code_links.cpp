@@ -1,4 +1,4 @@
-// The few ops of a piece that have to do with other pieces: a program has many nodes, and most ops are local.
+// The few ops of a piece that have to do with other pieces.
 #include <algorithm>
 
 #include "sim/run/code_steps.h"
@@ -21,6 +21,25 @@ std::vector<bool> asked_slots(const ProgramSet& set, const Bodies& bodies) {
     return asked;
 }
 
+// Without the slot that it records.
+Link link_of(const Body& body, const CodeOp& op) {
+    const Source& source = body.ops[op.source];
+    Link link;
+    link.op = source.place;
+    link.record = op.record;
+    link.stream = op.stream;
+    link.first = op.before == kNone16;
+    if (op.kind == OpKind::Exchange) {
+        link.exchange = op.work;
+    }
+    for (std::size_t w = 0; w < kWaits; ++w) {
+        if (source.op->waits[w] != kNoSlot && !body.is_local(source, w)) {
+            link.wait[link.waits++] = source.op->waits[w];
+        }
+    }
+    return link;
+}
+
 }  // namespace
 
 Links links_of(const Code& code, const ProgramSet& set, const Bodies& bodies) {
@@ -32,18 +51,15 @@ Links links_of(const Code& code, const ProgramSet& set, const Bodies& bodies) {
             std::vector<bool> recorded(set.slots);  // by a later op of the piece
             for (std::uint32_t i = piece.ops_end; i-- > piece.ops_begin;) {
                 const CodeOp& op = code.ops[i];
-                const Source& source = body.ops[op.source];
-                bool linked = op.before == kNone16 || op.record != kNone16;
-                if (const std::uint16_t slot = source.op->records; slot != kNoSlot) {
-                    linked = linked || (asked[slot] && !recorded[slot]);
+                Link link = link_of(body, op);
+                const std::uint16_t slot = body.ops[op.source].op->records;
+                if (slot != kNoSlot && asked[slot] && !recorded[slot]) {
+                    link.slot = slot;
                     recorded[slot] = true;
                 }
-                for (std::size_t w = 0; w < kWaits; ++w) {
-                    linked =
-                        linked || (source.op->waits[w] != kNoSlot && !body.is_local(source, w));
-                }
-                if (linked) {
-                    links[p].push_back(static_cast<std::uint16_t>(i - piece.ops_begin));
+                if (link.first || link.record != kNone16 || link.slot != kNoSlot ||
+                    link.waits > 0) {
+                    links[p].push_back(link);
                 }
             }
             std::reverse(links[p].begin(), links[p].end());

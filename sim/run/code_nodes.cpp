@@ -7,18 +7,19 @@
 namespace memwall {
 namespace {
 
-struct Producer {
-    std::uint32_t body = kNone32;
-    std::uint32_t node = kNone32;
-    std::uint16_t op = 0;  // of the body
-    Stream stream = Stream::Compute;
+// What a slot holds.
+struct Held {
+    bool recorded = false;            // in the step
+    Stream stream = Stream::Compute;  // of the op that recorded it last
+    std::uint32_t record = kNone32;
 };
 
 // A wait for a slot that is not recorded earlier in the step: it means the last record of the step before.
 struct OpenWait {
     std::uint32_t node = 0;
-    std::uint16_t op = 0;  // of the body
+    std::uint16_t op = 0;  // within the piece
     std::uint16_t slot = 0;
+    Stream stream = Stream::Compute;
 };
 
 template <class T>
@@ -39,36 +40,58 @@ class Layout {
           bodies_(bodies.all),
           body_at_(bodies.at[place.program]),
           links_(links),
-          slots_(set_.slots) {
+          slots_(set_.slots),
+          transfers_of_(set_.exchanges.size()) {
         out_.job = place.job;
         out_.program = place.program;
         stream_record_.fill(kNone32);
     }
 
     CodeProgram run() {
-        const std::size_t items = body_at_.size();
-        out_.nodes.reserve(items + 16);
-        out_.waits.reserve(2 * items);
-        out_.records.reserve(2 * items);
-        out_.transfers.reserve(items);
-        for (std::size_t k = 0; k < items; ++k) {
-            add_item(size32(k));
+        reserve();
+        for (std::uint32_t item = 0; item < body_at_.size(); ++item) {
+            add_item(item);
         }
         out_.host_after_drain = host_;
         out_.host_per_step = host_;
         for (const DrainPoint& d : out_.drains) {
             out_.host_per_step += d.host;
         }
-        resolve_wrapped();
-        for (int s = 0; s < kStreams; ++s) {
-            if (!out_.on_stream[static_cast<std::size_t>(s)].empty()) {
-                out_.streams.push_back(static_cast<Stream>(s));
-            }
-        }
+        wrap_waits();
+        wrap_streams();
         return std::move(out_);
     }
 
   private:
+    // Programs are long: their vectors do not grow.
+    void reserve() {
+        std::vector<std::size_t> times(bodies_.size());
+        for (const std::uint32_t b : body_at_) {
+            ++times[b];
+        }
+        std::size_t nodes = 0;
+        std::size_t records = 0;
+        std::size_t waits = 0;
+        std::size_t transfers = 0;
+        for (std::size_t b = 0; b < bodies_.size(); ++b) {
+            nodes += times[b] * bodies_[b].pieces.size();
+            for (const std::uint32_t p : bodies_[b].pieces) {
+                records += times[b] * code_.pieces[p].records;
+                for (const Link& link : links_[p]) {
+                    waits += times[b] * link.waits;
+                    if (link.exchange != kNone32) {
+                        transfers += times[b] * set_.exchanges[link.exchange].transfers.size();
+                    }
+                }
+            }
+        }
+        out_.nodes.reserve(nodes);
+        out_.records.reserve(records);
+        out_.waiters.resize(records);
+        out_.waits.reserve(waits);
+        out_.transfers.reserve(transfers);
+    }
+
     void add_item(std::uint32_t item) {
         const Body& body = bodies_[body_at_[item]];
         out_.ops += body.ops.size();
@@ -92,136 +115,121 @@ class Layout {
     }
 
     void add_node(std::uint32_t item, std::uint32_t p) {
-        const Piece& piece = code_.pieces[p];
-        const std::uint32_t b = body_at_[item];
-        CodeNode node;
+        const std::uint32_t n = size32(out_.nodes.size());
+        CodeNode& node = out_.nodes.emplace_back();
         node.issue = host_;
         node.piece = p;
         node.item = item;
-        node.records = records_;
+        node.records = size32(out_.records.size());
         node.drains = static_cast<std::uint16_t>(out_.drains.size());
         node.waits_begin = size32(out_.waits.size());
         node.transfers = size32(out_.transfers.size());
-        records_ += piece.records;
-        const std::uint32_t n = size32(out_.nodes.size());
-        add_waits(b, p);
-        node.waits_end = size32(out_.waits.size());
-        add_streams(node);
-        out_.nodes.push_back(node);
-        for (const std::uint16_t i : links_[p]) {
-            const CodeOp& op = code_.ops[piece.ops_begin + i];
-            const std::uint16_t slot = bodies_[b].ops[op.source].op->records;
-            if (slot != kNoSlot) {
-                slots_[slot] = {b, n, op.source, op.stream};
-            }
-            add_records(op, i);
-        }
-        host_ += piece.host;
-    }
-
-    // The waits of the next node's ops for ops outside their piece.
-    void add_waits(std::uint32_t b, std::uint32_t p) {
-        const Body& body = bodies_[b];
-        for (const std::uint16_t i : links_[p]) {
-            const std::uint16_t at = code_.ops[code_.pieces[p].ops_begin + i].source;
-            const Source& source = body.ops[at];
-            for (std::size_t w = 0; w < kWaits; ++w) {
-                const std::uint16_t slot = source.op->waits[w];
-                if (slot == kNoSlot || body.is_local(source, w)) {
-                    continue;
-                }
-                if (slots_[slot].body == kNone32) {
-                    open_.push_back({size32(out_.nodes.size()), at, slot});
-                } else if (slots_[slot].stream != source.op->stream) {  // else in order already
-                    out_.waits.push_back({record_of(slots_[slot]), source.place, false});
-                }
-            }
-        }
-    }
-
-    std::uint32_t record_of(const Producer& producer) const {
-        const CodeNode& node = out_.nodes[producer.node];
-        const Source& source = bodies_[producer.body].ops[producer.op];
-        const CodeOp& op = code_.ops[code_.pieces[node.piece].ops_begin + source.place];
-        MW_CHECK(op.record != kNone16, "an awaited op has no record");
-        return node.records + op.record;
-    }
-
-    void add_streams(CodeNode& node) {
-        for (const std::uint16_t i : links_[node.piece]) {
-            const CodeOp& op = code_.ops[code_.pieces[node.piece].ops_begin + i];
-            std::uint32_t& last = stream_record_[index_of(op.stream)];
-            if (op.before == kNone16) {
-                out_.on_stream[index_of(op.stream)].push_back(size32(out_.nodes.size()));
-                if (op.stream != Stream::Compute) {
+        for (const Link& link : links_[p]) {
+            add_waits(n, link);
+            std::uint32_t& last = stream_record_[index_of(link.stream)];
+            if (link.first) {
+                out_.on_stream[index_of(link.stream)].push_back(n);
+                if (link.stream != Stream::Compute) {
                     node.stream_before = last;
                 }
             }
-            if (op.record != kNone16) {
-                last = node.records + op.record;
+            std::uint32_t record = kNone32;
+            if (link.record != kNone16) {
+                record = last = node.records + link.record;
+                out_.records.push_back({n, link.op, kNone16});
+            }
+            if (link.slot != kNoSlot) {
+                slots_[link.slot] = {true, link.stream, record};
+            }
+            if (link.exchange != kNone32) {
+                add_transfers(n, link);
+            }
+        }
+        node.waits_end = size32(out_.waits.size());
+        host_ += code_.pieces[p].host;
+    }
+
+    void add_waits(std::uint32_t n, const Link& link) {
+        for (std::uint8_t w = 0; w < link.waits; ++w) {
+            const Held& held = slots_[link.wait[w]];
+            if (!held.recorded) {
+                open_.push_back({n, link.op, link.wait[w], link.stream});
+            } else if (held.stream != link.stream) {  // else in order already
+                out_.waits.push_back({awaited(held, link.stream), link.op, false});
             }
         }
     }
 
-    // Of an op of the last node.
-    void add_records(const CodeOp& op, std::uint16_t place) {
-        const std::uint32_t n = size32(out_.nodes.size()) - 1;
-        if (op.record != kNone16) {
-            out_.records.push_back({n, place, kNone16});
-        }
-        if (op.kind != OpKind::Exchange) {
-            return;
+    // The record that an op of the stream waits for.
+    std::uint32_t awaited(const Held& held, Stream by) {
+        MW_CHECK(held.record != kNone32, "an awaited op has no record");
+        std::uint16_t& waiters = out_.waiters[held.record];
+        waiters = static_cast<std::uint16_t>(waiters | (1U << index_of(by)));
+        return held.record;
+    }
+
+    void add_transfers(std::uint32_t n, const Link& link) {
+        std::vector<CodeTransfer>& transfers = transfers_of_[link.exchange];
+        if (transfers.empty()) {
+            for (const PeerTransfer& peer : set_.exchanges[link.exchange].transfers) {
+                CodeTransfer& transfer = transfers.emplace_back();
+                transfer.send = peer.send;
+                transfer.peer = index_in(out_.peers, static_cast<std::uint32_t>(peer.stage));
+                if (peer.send) {
+                    transfer.bytes_of = index_in(out_.messages, Message{transfer.peer, peer.bytes});
+                }
+            }
         }
         std::uint16_t t = 0;
-        for (const PeerTransfer& peer : set_.exchanges[op.work].transfers) {
-            CodeTransfer transfer;
+        for (CodeTransfer transfer : transfers) {
             transfer.node = n;
             transfer.record = size32(out_.records.size());
-            transfer.send = peer.send;
-            transfer.peer = index_in(out_.peers, static_cast<std::uint32_t>(peer.stage));
-            if (peer.send) {
-                transfer.bytes_of = index_in(out_.messages, Message{transfer.peer, peer.bytes});
-            }
-            out_.records.push_back({n, place, t++});
+            out_.records.push_back({n, link.op, t++});
             out_.transfers.push_back(transfer);
         }
     }
 
-    // What was open at its place holds the last record of the step before.
-    void resolve_wrapped() {
+    // What was open at its place holds the last record of the step before. Such waits stand behind the others of their node.
+    void wrap_waits() {
+        if (open_.empty()) {
+            return;
+        }
         std::vector<OutsideWait> all;
-        std::size_t next = 0;
-        for (std::uint32_t n = 0; n < out_.nodes.size() && !open_.empty(); ++n) {
+        all.reserve(out_.waits.size() + open_.size());
+        std::uint32_t taken = 0;
+        const auto take_until = [&](std::uint32_t end) {
+            all.insert(all.end(), out_.waits.begin() + taken, out_.waits.begin() + end);
+            taken = end;
+        };
+        std::uint32_t added = 0;
+        auto open = open_.begin();
+        for (std::uint32_t n = 0; n < out_.nodes.size(); ++n) {
             CodeNode& node = out_.nodes[n];
-            const auto begin = size32(all.size());
-            all.insert(all.end(),
-                       out_.waits.begin() + node.waits_begin,
-                       out_.waits.begin() + node.waits_end);
-            for (; next < open_.size() && open_[next].node == n; ++next) {
-                const Producer& producer = slots_[open_[next].slot];
-                const Source& source = bodies_[body_at_[node.item]].ops[open_[next].op];
-                if (producer.body != kNone32 && producer.stream != source.op->stream) {
-                    all.push_back({record_of(producer), source.place, true});
+            node.waits_begin += added;
+            if (open != open_.end() && open->node == n) {
+                take_until(node.waits_end);
+                for (; open != open_.end() && open->node == n; ++open) {
+                    const Held& held = slots_[open->slot];
+                    if (held.recorded && held.stream != open->stream) {
+                        all.push_back({awaited(held, open->stream), open->op, true});
+                        ++added;
+                    }
                 }
             }
-            node.waits_begin = begin;
-            node.waits_end = size32(all.size());
+            node.waits_end += added;
         }
-        if (!open_.empty()) {
-            out_.waits = std::move(all);
-        }
-        out_.waiters.assign(out_.records.size(), 0);
-        for (const CodeNode& node : out_.nodes) {
-            for (std::uint32_t w = node.waits_begin; w < node.waits_end; ++w) {
-                const OutsideWait& wait = out_.waits[w];
-                const Stream stream =
-                    code_.ops[code_.pieces[node.piece].ops_begin + wait.op].stream;
-                out_.waiters[wait.record] = static_cast<std::uint16_t>(out_.waiters[wait.record] |
-                                                                       (1U << index_of(stream)));
-            }
-        }
+        take_until(size32(out_.waits.size()));
+        out_.waits = std::move(all);
+    }
+
+    // The first node of a stream comes after the last of the step before.
+    void wrap_streams() {
         for (std::size_t s = 0; s < kStreams; ++s) {
-            if (s != index_of(Stream::Compute) && !out_.on_stream[s].empty()) {
+            if (out_.on_stream[s].empty()) {
+                continue;
+            }
+            out_.streams.push_back(static_cast<Stream>(s));
+            if (s != index_of(Stream::Compute)) {
                 CodeNode& node = out_.nodes[out_.on_stream[s].front()];
                 node.stream_before = stream_record_[s];
                 node.before_previous_step = true;
@@ -236,11 +244,12 @@ class Layout {
     const Links& links_;
     CodeProgram out_;
     Ps host_ = 0;  // since the start of the step or the last drain
-    std::uint32_t records_ = 0;
-    std::vector<Producer> slots_;
+    std::vector<Held> slots_;
     std::vector<OpenWait> open_;
     // The last op of each stream that has a record.
     std::array<std::uint32_t, kStreams> stream_record_{};
+    // By exchange that has been met: without their nodes and records.
+    std::vector<std::vector<CodeTransfer>> transfers_of_;
 };
 
 }  // namespace

@@ -39,9 +39,10 @@ struct Source {
 // All that is known of a segment or an op item while compiling.
 struct Body {
     bool segment = false;
-    // At its places the first op waits for the compute op that stands last before it. A segment that begins with a tp op and
-    // has places of both kinds is there twice.
-    bool follows_compute = true;
+    bool begins_with_tp = false;  // a segment whose first op that runs is a tp op
+    // It begins with a tp op that waits for the compute op that stands last before it, at all places of the body. A segment
+    // that has places of both kinds is there twice.
+    bool follows_compute = false;
     std::vector<Source> ops;
     Ps host = 0;
     std::uint16_t first = kNone16;         // op that runs
@@ -75,8 +76,20 @@ void cut(Body& body);
 // code_pieces.cpp: the pieces of a body that is cut, with their ops and records.
 void add_pieces(Code& code, std::uint32_t job, Body& body, bool coalesce);
 
-// code_links.cpp: by piece, its ops that have to do with other pieces.
-using Links = std::vector<std::vector<std::uint16_t>>;
+// An op of a piece that has to do with other pieces: it waits for one, is waited for, or begins a stream.
+struct Link {
+    std::uint32_t exchange = kNone32;  // when it is one
+    std::uint16_t op = 0;              // within the piece
+    std::uint16_t record = kNone16;    // among the records of its node
+    std::uint16_t slot = kNoSlot;      // that it records, when another piece may wait for it
+    Stream stream = Stream::Compute;
+    bool first = false;                        // of the piece on its stream
+    std::uint8_t waits = 0;                    // used entries of `wait`
+    std::array<std::uint16_t, kWaits> wait{};  // slots that other pieces record
+};
+
+// code_links.cpp: by piece. A program has many nodes, and most ops of their pieces are not among these.
+using Links = std::vector<std::vector<Link>>;
 [[nodiscard]] Links links_of(const Code& code, const ProgramSet& set, const Bodies& bodies);
 
 // code_nodes.cpp: the nodes of a program, with their waits, streams, records and transfers.
