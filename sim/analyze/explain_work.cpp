@@ -9,6 +9,7 @@
 #include "sim/collectives/transfer.h"
 #include "sim/core/quantity.h"
 #include "sim/hardware/kernel_time.h"
+#include "sim/hardware/stack_rates.h"
 #include "sim/parallel/describe.h"
 #include "sim/run/bind.h"
 
@@ -158,7 +159,7 @@ Cost collective_cost(const RunFacts& facts,
 
 std::vector<ExplainedInput> costly_kernels(const RunFacts& facts) {
     const ProgramSet& set = facts.programs;
-    const Gpu& gpu = facts.plan.machine.cluster.node.gpu;
+    const Gpu gpu = as_used_by(facts.plan.machine.cluster.node.gpu, facts.plan.jobs.front().stack);
     const Uses uses =
         uses_of(set, set.programs.at(busiest(facts).program), OpKind::Compute, set.kernels.size());
     std::vector<Cost> costs;

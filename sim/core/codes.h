@@ -79,6 +79,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0406", "a process gets more memory than the card has"},
     {"E0407", "a collective algorithm or fidelity cannot serve a group"},
     {"E0408", "constants of a card that contradict each other"},
+    {"E0409", "a stack keeps two sets of rates for one architecture"},
     // The workload
     {"E0501", "kv heads do not divide the heads"},
     {"E0502", "heads do not divide the hidden width"},

@@ -7,6 +7,7 @@
 
 #include "sim/core/check.h"
 #include "sim/hardware/kernel_time.h"
+#include "sim/hardware/stack_rates.h"
 #include "sim/run/call_streams.h"
 #include "sim/run/groups.h"
 #include "sim/run/patterns.h"
@@ -250,21 +251,29 @@ class Binder {
     }
 
     void add_kernels() {
-        std::vector<const Kernel*> kernels;
-        for (const ProgramSet* set : bound_.code.jobs) {
-            for (const Kernel& kernel : set->kernels) {
-                kernels.push_back(&kernel);
+        struct Work {
+            const Kernel* kernel;
+            std::size_t job;
+        };
+        std::vector<Work> kernels;
+        std::vector<Gpu> gpus;  // as the stack of each job uses it
+        for (std::size_t j = 0; j < bound_.code.jobs.size(); ++j) {
+            gpus.push_back(as_used_by(plan_.machine.cluster.node.gpu, plan_.jobs[j].stack));
+            for (const Kernel& kernel : bound_.code.jobs[j]->kernels) {
+                kernels.push_back({&kernel, j});
             }
         }
         const auto count = size32(kernels.size());
         bound_.kernels = KernelTimes(
             size32(slower_.size()),
             count,
-            [kernels = std::move(kernels), slower = slower_, gpu = &plan_.machine.cluster.node.gpu](
+            [kernels = std::move(kernels), slower = slower_, gpus = std::move(gpus)](
                 std::uint32_t kind, std::uint32_t kernel, int blocks) {
+                const Work& work = kernels[kernel];
+                const Gpu& gpu = gpus[work.job];
                 // Kernels of several groups at once may ask for more blocks than the card has SMs.
-                const int held = std::min(blocks, gpu->sms - 1);
-                const Duration healthy = kernel_time(*gpu, *kernels[kernel], held).duration;
+                const int held = std::min(blocks, gpu.sms - 1);
+                const Duration healthy = kernel_time(gpu, *work.kernel, held).duration;
                 return slower[kind] == 0
                            ? healthy
                            : Duration(std::llround(static_cast<double>(healthy.count()) *

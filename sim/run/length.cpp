@@ -4,6 +4,7 @@
 
 #include "sim/collectives/transfer.h"
 #include "sim/hardware/kernel_time.h"
+#include "sim/hardware/stack_rates.h"
 #include "sim/run/bind.h"
 
 namespace memwall {
@@ -46,10 +47,10 @@ RoughLength rough_length(const Fabric& fabric,
     for (const Straggler& straggler : plan.machine.stragglers) {
         slower = std::max(slower, straggler.slower);
     }
+    const Gpu gpu = as_used_by(plan.machine.cluster.node.gpu, job.stack);
     std::vector<double> kernels;
     for (const Kernel& kernel : programs.kernels) {
-        kernels.push_back(to_seconds(kernel_time(plan.machine.cluster.node.gpu, kernel).duration) *
-                          (1 + slower));
+        kernels.push_back(to_seconds(kernel_time(gpu, kernel).duration) * (1 + slower));
     }
     RoughLength slowest;
     for (std::size_t stage = 0; stage < programs.programs.size(); ++stage) {

@@ -204,6 +204,21 @@ void check_occupancy(const Gpu& gpu, const DocNode& composed, Diagnostics& diagn
     }
 }
 
+// The first set of an architecture would silence the second.
+void check_stack_rates(const JobCheck& check) {
+    Keys known;
+    for (const StackRates& rates : check.job.stack.rates) {
+        if (std::find(known.begin(), known.end(), rates.architecture) != known.end()) {
+            check
+                .error("E0409",
+                       "stack.rates",
+                       fmt::format("rates: architecture '{}' is given twice", rates.architecture))
+                .hint = "one set of rates for each architecture";
+        }
+        add(known, rates.architecture);
+    }
+}
+
 bool is_stated(const DocNode& composed, const std::string& path) {
     return composed.at(path) != nullptr;
 }
@@ -299,6 +314,7 @@ void check_constants(const Plan& plan, const DocNode& composed, Diagnostics& dia
         const DocNode* document =
             j == 0 ? &composed : composed.find("background")->items[j - 1].find("scenario");
         const JobCheck check{job, plan.machine, *document, diagnostics};
+        check_stack_rates(check);
         if (job.is_executed()) {
             continue;  // its kernels need no constants
         }

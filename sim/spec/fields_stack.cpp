@@ -1,6 +1,12 @@
 #include "sim/spec/fields_work.h"
 
 namespace memwall {
+namespace {
+
+// What training keeps of a rate measured alone. Much more than all of it would be beyond the data sheet.
+constexpr Rules kKept = between(0.05, 1.5);
+
+}  // namespace
 
 void describe(Fields& f, StackHost& v) {
     f.leaf("kernel_launch", v.kernel_launch, kRequired | kNonNegative);
@@ -48,6 +54,14 @@ void describe(Fields& f, StackInterference& v) {
     f.leaf("cross_node_share", v.cross_node_share, kShare);
 }
 
+void describe(Fields& f, StackRates& v) {
+    f.leaf("architecture", v.architecture, kRequired);
+    f.leaf("gemm", v.gemm, kKept);
+    f.leaf("attention_forward", v.attention_forward, kKept);
+    f.leaf("attention_backward", v.attention_backward, kKept);
+    f.leaf("memory", v.memory, kKept);
+}
+
 void describe(Fields& f, StackMemory& v) {
     f.leaf("workspaces", v.workspaces, kNonNegative);
     f.leaf("context", v.context, kNonNegative);
@@ -65,6 +79,7 @@ void describe(Fields& f, Stack& v) {
     f.map("kernels", v.kernels);
     f.map("overlap", v.overlap);
     f.map("interference", v.interference);
+    f.list("rates", v.rates);
     f.map("memory", v.memory);
     f.leaf("vocabulary_multiple", v.vocabulary_multiple, kPositive);
     f.leaf("nccl_version", v.nccl_version);

@@ -14,6 +14,7 @@ void describe(Fields& f, StackKernels& v);
 void describe(Fields& f, OptimizerPasses& v);
 void describe(Fields& f, StackOverlap& v);
 void describe(Fields& f, StackInterference& v);
+void describe(Fields& f, StackRates& v);
 void describe(Fields& f, StackMemory& v);
 void describe(Fields& f, Stack& v);
 

@@ -70,6 +70,16 @@ struct StackInterference {
         1;  // share of a transfer's blocks that are busy when it crosses nodes
 };
 
+// What whole steps of this framework keep of the rates of kernels measured alone, on GPUs of one architecture: the clock of
+// hours of load with the data of training, and the quality of the framework's kernels. 1 = the kernel laws as they are.
+struct StackRates {
+    std::string architecture;  // sm80, sm90, ...
+    double gemm = 1;
+    double attention_forward = 1;  // fused
+    double attention_backward = 1;
+    double memory = 1;  // memory-bound kernels
+};
+
 struct StackMemory {
     Bytes workspaces;  // library workspaces inside the allocator
     Bytes context;     // CUDA context and driver, outside the allocator
@@ -86,6 +96,7 @@ struct Stack {
     StackKernels kernels;
     StackOverlap overlap;
     StackInterference interference;
+    std::vector<StackRates> rates;  // each architecture once
     StackMemory memory;
     std::int64_t vocabulary_multiple = 128;  // padded to a multiple of this x tp; 1 = not padded
     std::string nccl_version;

@@ -191,6 +191,27 @@ TEST_CASE("rates far above the data sheet and points out of order contradict eac
     CHECK(codes(errors_of({points + "5, rate: 1}]"})) == std::vector<std::string>{"E0408"});
 }
 
+TEST_CASE("a stack has one set of rates for an architecture, each within its range") {
+    CHECK(
+        errors_of({"stack.rates=[{architecture: sm80}, {architecture: sm90, gemm: 0.9}]"}).empty());
+    const std::vector<Diagnostic> twice =
+        errors_of({"stack.rates=[{architecture: sm90}, {architecture: sm90, gemm: 0.9}]"});
+    REQUIRE(twice.size() == 1);
+    CHECK(twice[0].code == "E0409");
+    CHECK(twice[0].text == "rates: architecture 'sm90' is given twice");
+    CHECK(twice[0].place.file == "--set");
+    for (const char* wrong : {"gemm: 0", "memory: 1.6", "attention_backward: -1"}) {
+        CAPTURE(std::string(wrong));
+        const std::vector<Diagnostic> errors =
+            errors_of({std::string("stack.rates=[{architecture: sm90, ") + wrong + "}]"});
+        REQUIRE(errors.size() == 1);
+        CHECK(errors[0].code == "E0206");
+    }
+    const std::vector<Diagnostic> unnamed = errors_of({"stack.rates=[{gemm: 0.9}]"});
+    REQUIRE(unnamed.size() == 1);
+    CHECK(unnamed[0].code == "E0202");
+}
+
 TEST_CASE("every card that a hint names is there, of that architecture, and lacks nothing") {
     DiskFiles files;
     DataSource source(files, {kRoot});

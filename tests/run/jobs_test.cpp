@@ -128,3 +128,39 @@ TEST_CASE("links of a background job carry what they can carry in the measured s
         }
     }
 }
+
+// 800 MB at 1000 GB/s x 0.8 take 1 ms; a stack that keeps half of the rate needs 2 ms.
+TEST_CASE("kernels of a job run at the rates that its own stack keeps") {
+    Plan plan;
+    plan.machine = machine_of(2);
+    Gpu& gpu = plan.machine.cluster.node.gpu;
+    gpu.architecture = "sm80";
+    gpu.sms = 100;
+    gpu.hbm = Bandwidth(1000e9);
+    gpu.memory_kernels[MemoryKind::Elementwise] = {.efficiency = 0.8};
+    plan.jobs.resize(2);
+    for (int j = 0; j < 2; ++j) {
+        plan.jobs[static_cast<std::size_t>(j)].first_node = j;
+        plan.jobs[static_cast<std::size_t>(j)].nodes = 1;
+        plan.jobs[static_cast<std::size_t>(j)].degrees.dp = 2;
+    }
+    ProgramSet set;
+    set.labels = {"op"};
+    set.programs.resize(1);
+    set.kernels = {MemoryBound{.kind = MemoryKind::Elementwise, .bytes = Bytes(800'000'000)}};
+    add(set, 0, OpKind::Compute, Stream::Compute, 0);
+    const auto step = [&] {
+        SimulateOptions options;
+        options.programs = {&set, &set};
+        const RunResult result = simulate(plan, options);
+        REQUIRE(result.refused.empty());
+        return result.step_ends[1] - result.step_ends[0];
+    };
+    CHECK(step() == Duration(1'000'000'000));
+    plan.jobs[1].stack.rates = {{.architecture = "sm80", .memory = 0.5}};
+    CHECK(step() == Duration(1'000'000'000));
+    plan.jobs[0].stack.rates = plan.jobs[1].stack.rates;
+    CHECK(step() == Duration(2'000'000'000));
+    plan.jobs[0].stack.rates[0].architecture = "sm90";
+    CHECK(step() == Duration(1'000'000'000));
+}

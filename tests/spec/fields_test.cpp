@@ -100,6 +100,7 @@ TEST_CASE("every member of a struct has a key in its table") {
     check_complete<StackKernels>("StackKernels");
     check_complete<StackOverlap>("StackOverlap");
     check_complete<StackInterference>("StackInterference");
+    check_complete<StackRates>("StackRates");
     check_complete<StackMemory>("StackMemory");
     check_complete<Stack>("Stack");
     check_complete<Sharding>("Sharding");
