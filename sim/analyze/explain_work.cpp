@@ -12,6 +12,7 @@
 #include "sim/hardware/stack_rates.h"
 #include "sim/parallel/describe.h"
 #include "sim/run/bind.h"
+#include "sim/run/skew.h"
 
 namespace memwall {
 namespace {
@@ -129,26 +130,28 @@ Cost collective_cost(const RunFacts& facts,
     for (const std::uint32_t member : group_of(job, call.role, rank)) {
         devices.push_back(device_of(facts.plan, job, member));
     }
-    const auto time = collective_time(facts.plan.machine, shape_of(facts.fabric, devices), call);
+    const auto known = collective_time(facts.plan.machine, shape_of(facts.fabric, devices), call);
     Cost cost;
-    if (!time || time->variant.algorithm == Algorithm::None) {
+    if (!known || known->variant.algorithm == Algorithm::None) {
         return cost;  // a group of one
     }
-    Duration alone = time->alone;
-    const std::vector<Usage> usage = usage_of(facts.fabric, devices, call.kind, time->variant);
+    const CollectiveTime time =
+        in_step(*known, facts.plan.machine, job.stack, static_cast<int>(devices.size()));
+    Duration alone = time.alone;
+    const std::vector<Usage> usage = usage_of(facts.fabric, devices, call.kind, time.variant);
     const double limit = link_limit(link_capacities(facts.fabric), usage);
-    const bool links_limit = time->cap > 0 && limit < time->cap;
+    const bool links_limit = time.cap > 0 && limit < time.cap;
     if (links_limit) {
-        alone = time->delay + duration_from_seconds(static_cast<double>(call.bytes.value) / limit);
+        alone = time.delay + duration_from_seconds(static_cast<double>(call.bytes.value) / limit);
     }
     cost.all = alone * count;
     cost.line.symbol = describe_collective(call);
     cost.line.value = times(alone, count);
     cost.line.meaning =
         fmt::format("{}{}{} over {} ranks, algbw {}",
-                    name_of(time->variant.algorithm),
-                    time->variant.protocol == Protocol::None ? "" : " ",
-                    name_of(time->variant.protocol),
+                    name_of(time.variant.algorithm),
+                    time.variant.protocol == Protocol::None ? "" : " ",
+                    name_of(time.variant.protocol),
                     devices.size(),
                     human(Bandwidth(static_cast<double>(call.bytes.value) / to_seconds(alone))));
     cost.line.meaning += links_limit ? ", held down by a link" : "";

@@ -83,10 +83,18 @@ void check(const Job& job) {
 void Lowerer::prepare() {
     const TensorParallel tensor = tensor_parallel(job_);
     const bool pipeline = job_.degrees.pp > 1;
-    lowering_.policy = {.kernel_launch = job_.stack.host.kernel_launch,
-                        .collective_launch = job_.stack.host.collective_launch,
-                        .tensor_parallel = tensor.tp > 1,
-                        .overlap_input_gradient = job_.stack.overlap.tp_backward_all_reduce};
+    const StackHost& host = job_.stack.host;
+    const auto or_kernel = [&](Duration launch) {
+        return launch > Duration{} ? launch : host.kernel_launch;
+    };
+    lowering_.policy = {
+        .kernel_launch = host.kernel_launch,
+        .recompute_launch = or_kernel(host.recompute_launch),
+        .backward_launch = or_kernel(host.backward_launch),
+        .collective_launch = host.collective_launch + host.collective_member * (tensor.tp - 1),
+        .head = host.head,
+        .tensor_parallel = tensor.tp > 1,
+        .overlap_input_gradient = job_.stack.overlap.tp_backward_all_reduce};
     lowering_.gather_boundary = job_.stack.overlap.p2p_scatter_gather && tensor.tp > 1 &&
                                 !tensor.sequence_parallel && pipeline;
     if (pipeline && single_) {

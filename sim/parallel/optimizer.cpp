@@ -34,7 +34,7 @@ PlannedItem kernel_item(
 PlannedItem collective_item(Lowering& lowering, GroupRole role, Bytes size, const char* label) {
     Op op = after_segment(lowering, Stream::Dp, Category::DpComm, kSlotReduce);
     op.kind = OpKind::Collective;
-    op.host = lowering.policy.collective_launch;
+    op.host = lowering.job.stack.host.collective_launch;
     op.label = lowering.programs.label(label);
     op.work = lowering.programs.collective(
         {.kind = CollectiveKind::AllReduce, .role = role, .bytes = size});

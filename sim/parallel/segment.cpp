@@ -31,6 +31,10 @@ void SegmentBuilder::add(const RankLayer& layer,
     for (const PassOp& op : pass.ops) {
         add_op(op.forward_list ? layer.forward[op.op] : layer.backward[op.op], op, owner);
     }
+    const bool forward = !pass.ops.empty() && pass.ops[0].forward_list && !pass.ops[0].replay;
+    if (forward && layer.kind == "head") {
+        segment_.ops[first].host += policy_.head;
+    }
 }
 
 void SegmentBuilder::add_op(const RankOp& op, const PassOp& pass_op, const std::string& owner) {
@@ -48,7 +52,10 @@ void SegmentBuilder::add_op(const RankOp& op, const PassOp& pass_op, const std::
     result.stream = Stream::Compute;
     result.category = pass_op.replay ? Category::Recompute : Category::Compute;
     result.work = programs_.kernel(op.kernel);
-    result.host = policy_.kernel_launch * op.launches;
+    const Duration launch = pass_op.replay         ? policy_.recompute_launch
+                            : pass_op.forward_list ? policy_.kernel_launch
+                                                   : policy_.backward_launch;
+    result.host = launch * op.launches;
     push_kernel(result, op.pass);
 }
 

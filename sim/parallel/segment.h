@@ -13,7 +13,10 @@ namespace memwall {
 
 struct SegmentPolicy {
     Duration kernel_launch{};
+    Duration recompute_launch{};
+    Duration backward_launch{};
     Duration collective_launch{};
+    Duration head{};               // more for each forward pass of the head
     bool tensor_parallel = false;  // tp > 1
     // Backward: the reduction of the input gradient runs behind the weight-gradient product, and with sequence parallelism
     // the second gather of the input behind the input-gradient product.

@@ -11,6 +11,7 @@
 #include "sim/run/call_streams.h"
 #include "sim/run/groups.h"
 #include "sim/run/patterns.h"
+#include "sim/run/skew.h"
 #include "sim/run/stepwise.h"
 
 namespace memwall {
@@ -186,7 +187,12 @@ class Binder {
             std::uint32_t t = 0;  // the one that is never made
             if (spans_stages || made[c]) {
                 const CollectiveCall& call = set.collectives[c];
-                t = add_transfer(j, patterns_.collective(first_call_ + c, call), call.bytes, false);
+                const TimedLinks alone = patterns_.collective(first_call_ + c, call);
+                const CollectiveTime time = in_step(alone.time,
+                                                    plan_.machine,
+                                                    plan_.jobs[j].stack,
+                                                    static_cast<int>(group_devices_.size()));
+                t = add_transfer(j, {time, alone.links}, call.bytes, false);
                 bound_.transfers[t].streams = streams_of_call_[c];
                 if (plan_.machine.fidelity == Fidelity::Stepwise && error_.empty() &&
                     patterns_.error().empty()) {

@@ -17,6 +17,7 @@
 #include "sim/run/call_streams.h"
 #include "sim/run/groups.h"
 #include "sim/run/length.h"
+#include "sim/run/skew.h"
 #include "sim/spec/legality.h"
 
 namespace memwall {
@@ -88,7 +89,8 @@ class CollectiveCheck {
                 if (call.role != group.role || (!spans_stages && !made[stage][c])) {
                     continue;
                 }
-                const double each = seconds_of(shape, call);
+                const double each = seconds_of(shape, call) +
+                                    to_seconds(skew_of(plan_.machine, job.stack, shape.ranks));
                 for (std::size_t s = spans_stages ? 0 : stage;
                      s < seconds.size() && (spans_stages || s == stage);
                      ++s) {

@@ -6,11 +6,18 @@ namespace {
 // What training keeps of a rate measured alone. Much more than all of it would be beyond the data sheet.
 constexpr Rules kKept = between(0.05, 1.5);
 
+constexpr Rules kBrief = at_most(1e12);  // a second: the size of a group multiplies it
+
 }  // namespace
 
 void describe(Fields& f, StackHost& v) {
     f.leaf("kernel_launch", v.kernel_launch, kRequired | kNonNegative);
+    f.leaf("recompute_launch", v.recompute_launch, kNonNegative);
+    f.leaf("backward_launch", v.backward_launch, kNonNegative);
     f.leaf("collective_launch", v.collective_launch, kNonNegative);
+    f.leaf("collective_member", v.collective_member, kBrief);
+    f.leaf("collective_skew", v.collective_skew, kBrief);
+    f.leaf("head", v.head, kNonNegative);
     f.leaf("micro_batch", v.micro_batch, kNonNegative);
     f.leaf("step", v.step, kNonNegative);
     f.leaf("drain_each_micro_batch", v.drain_each_micro_batch);

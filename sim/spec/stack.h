@@ -18,7 +18,16 @@ enum class P2pKind : std::uint8_t {
 
 struct StackHost {
     Duration kernel_launch{};  // host time of one kernel launch, framework included
+    // The same in recomputation and in backward, which runs without the interpreter; 0 = as kernel_launch.
+    Duration recompute_launch{};
+    Duration backward_launch{};
     Duration collective_launch{};
+    // More for each member of a tensor-parallel group beyond the first.
+    Duration collective_member{};
+    // What a step adds to a collective measured alone, per doubling of its group: members do not come at one instant, and
+    // of more members the last comes later.
+    Duration collective_skew{};
+    Duration head{};         // extra per micro-batch on the stage that has the head and the loss
     Duration micro_batch{};  // extra per micro-batch (data loading share, schedule code)
     Duration step{};         // extra per step (data loading, logging, optimizer bookkeeping)
     bool drain_each_micro_batch = false;  // the host waits for the GPU once per micro-batch

@@ -1,6 +1,7 @@
 #include "sim/parallel/lower.h"
 
 #include <array>
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -315,6 +316,52 @@ TEST_CASE("the host drains once per micro-batch and pays its step and micro-batc
             CHECK(op.host == Duration(op.kind == OpKind::Compute ? 5 : 7));
         }
     }
+}
+
+TEST_CASE(
+    "launches in recomputation and backward cost as in forward unless the stack tells them apart") {
+    const Shape shape{.m = 1};
+    Job job = tiny_job(shape);
+    job.training.recompute = RecomputeKind::Full;
+    job.stack.host.kernel_launch = Duration(5);
+    const auto hosts = [&] {
+        const ProgramSet set = lower(job, trace_of(shape));
+        std::set<std::int64_t> all;
+        for (const Segment& segment : set.segments) {
+            for (const Op& op : segment.ops) {
+                all.insert(op.host.count());
+            }
+        }
+        return all;
+    };
+    CHECK(hosts() == std::set<std::int64_t>{5});
+    job.stack.host.recompute_launch = Duration(3);
+    job.stack.host.backward_launch = Duration(2);
+    CHECK(hosts() == std::set<std::int64_t>{2, 3, 5});
+}
+
+// Each micro-batch passes the head once; the host pays once more than without.
+TEST_CASE("the host pays for the head once per micro-batch, on the last stage alone") {
+    const Shape shape{.pp = 2, .m = 4};
+    Job job = tiny_job(shape);
+    const auto host = [&](std::size_t stage) {
+        const ProgramSet set = lower(job, trace_of(shape));
+        std::int64_t sum = 0;
+        for (const Item& item : set.programs[stage].items) {
+            if (item.kind == Item::Kind::Op) {
+                sum += set.ops[item.index].host.count();
+                continue;
+            }
+            for (const Op& op : set.segments[item.index].ops) {
+                sum += op.host.count();
+            }
+        }
+        return sum;
+    };
+    const std::array before{host(0), host(1)};
+    job.stack.host.head = Duration(1000);
+    CHECK(host(0) == before[0]);
+    CHECK(host(1) == before[1] + 4 * 1000);
 }
 
 TEST_CASE("resident memory is the model states, workspaces, and context with its communicators") {

@@ -44,7 +44,7 @@ Segment backward(const std::vector<RankOp>& ops, bool overlap) {
     ProgramBuilder programs;
     const std::uint16_t entry[] = {kEntry};
     SegmentBuilder builder(programs,
-                           {.kernel_launch = Duration(3),
+                           {.backward_launch = Duration(3),
                             .collective_launch = Duration(5),
                             .tensor_parallel = true,
                             .overlap_input_gradient = overlap},
@@ -114,6 +114,30 @@ TEST_CASE("the host pays each launch of a kernel and one of a collective") {
     CHECK(s.ops[0].host == Duration(5));
     CHECK(s.ops[1].host == Duration(12));
     CHECK(s.ops[3].host == Duration(3));
+}
+
+TEST_CASE("a launch costs what its pass costs: forward, recomputation, backward") {
+    RankLayer layer;
+    layer.kind = "transformer";
+    layer.forward = {kernel("forward", Pass::Forward)};
+    layer.backward = {kernel("dgrad", Pass::InputGradient)};
+    layer.backward[0].launches = 2;
+    LayerPass pass;
+    pass.ops = {{.op = 0, .forward_list = true, .replay = false},
+                {.op = 0, .forward_list = true, .replay = true},
+                {.op = 0, .forward_list = false, .replay = false}};
+    ProgramBuilder programs;
+    SegmentBuilder builder(programs,
+                           {.kernel_launch = Duration(3),
+                            .recompute_launch = Duration(5),
+                            .backward_launch = Duration(7)},
+                           {});
+    builder.add(layer, pass, "L0", 0);
+    (void)builder.finish("segment");
+    const Segment s = programs.take().segments.at(0);
+    CHECK(s.ops[0].host == Duration(3));
+    CHECK(s.ops[1].host == Duration(5));
+    CHECK(s.ops[2].host == Duration(14));
 }
 
 TEST_CASE("a segment without ops, and a tensor-parallel collective at tp 1, are our bugs") {

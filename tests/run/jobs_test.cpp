@@ -164,3 +164,29 @@ TEST_CASE("kernels of a job run at the rates that its own stack keeps") {
     plan.jobs[0].stack.rates[0].architecture = "sm90";
     CHECK(step() == Duration(1'000'000'000));
 }
+
+// An all-reduce of 2 ranks of one node pays one doubling, of the 4 ranks of two nodes two.
+TEST_CASE("a collective waits for the last of its members, longer for each doubling of the group") {
+    const ProgramSet set = all_reduce(1'000'000);
+    const auto step = [&](int nodes, Duration skew, Fidelity fidelity) {
+        Plan plan;
+        plan.machine = machine_of(nodes);
+        plan.machine.fidelity = fidelity;
+        plan.jobs.resize(1);
+        plan.jobs[0].nodes = nodes;
+        plan.jobs[0].degrees.dp = 2 * nodes;
+        plan.jobs[0].stack.host.collective_skew = skew;
+        SimulateOptions options;
+        options.programs = {&set};
+        const RunResult result = simulate(plan, options);
+        REQUIRE(result.refused.empty());
+        return result.step_ends[1] - result.step_ends[0];
+    };
+    const Duration skew(7'000'000);
+    for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::AlphaBeta}) {
+        for (const int nodes : {1, 2}) {
+            CHECK(step(nodes, skew, fidelity) == step(nodes, {}, fidelity) + skew * nodes);
+        }
+    }
+    CHECK(step(2, skew, Fidelity::Ideal) == step(2, {}, Fidelity::Ideal));
+}
