@@ -103,6 +103,17 @@ double role_factor(const GemmRoleFactors& factors, GemmRole role) {
     return 1;
 }
 
+// Of rows that vector loads cannot read, and of rows that fill no whole tile. Known of batched products alone.
+double alignment_factor(const GemmTiling& law, const Gemm& g) {
+    const auto off = [&](std::int64_t multiple) {
+        return g.n % multiple != 0 || g.k % multiple != 0;
+    };
+    if (g.batch == 1) {
+        return 1;
+    }
+    return off(8) ? law.batched_unaligned : off(64) ? law.batched_off_64 : 1;
+}
+
 void check(const Gpu& gpu, const Gemm& g, const KernelConditions& conditions) {
     MW_CHECK(g.m > 0, "gemm: m must be positive");
     MW_CHECK(g.n > 0, "gemm: n must be positive");
@@ -148,7 +159,7 @@ KernelBreakdown gemm_time(const Gpu& gpu, const Gemm& g, const KernelConditions&
         fixed += us_of(rates.quantise_fixed) +
                  rates.quantise_traffic * cast_bytes / per_us(rates.memory);
     }
-    const double role = role_factor(gpu.gemm_roles, g.role);
+    const double role = role_factor(gpu.gemm_roles, g.role) * alignment_factor(gpu.gemm_tiling, g);
     const double total = role * (norm4(compute, memory) + fixed);
 
     const auto peak = gpu.peak.find(g.dtype);

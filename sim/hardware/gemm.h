@@ -12,9 +12,10 @@
 //   S  = nb (m k eb + n k eb + m n ob)                          eb, ob: bytes per input and output element
 //   f  = hit clip((1.2 L2 - S) / (0.4 L2), 0, 1)                share of the activations found in L2
 //   Tm = nb (n k eb + (m k eb + m n ob)(1-f)) / B
-//   t  = role ((Tc^4 + Tm^4)^(1/4) + t0)                        role: memory layout of the product
+//   t  = role ((Tc^4 + Tm^4)^(1/4) + t0)                        role: memory layout of the product, times its alignment:
+//                                                               of batches with n or k off multiples of 8, else of 64
 //
-// Neglects: refetches of operands per wave, alignment below 64 in m and n, clocks that differ between boards.
+// Neglects: refetches of operands per wave, alignment of single products below 64, clocks that differ between boards.
 // Fitted with neighbouring sizes that scatter by 3 %; constants and residuals: topologies/gpus. Wave quantisation and
 // tile efficiency as in NVIDIA, "Matrix Multiplication Background User's Guide".
 #include "sim/hardware/kernel_time.h"

@@ -26,6 +26,8 @@ Gpu as_used_by(Gpu gpu, const Stack& stack) {
         rates.burst.value *= found->gemm;
         rates.sustained.value *= found->gemm;
     }
+    gpu.gemm_tiling.batched_unaligned *= found->batched_unaligned;
+    gpu.gemm_tiling.batched_off_64 *= found->batched_off_64;
     scale(gpu.attention_forward, found->attention_forward);
     scale(gpu.flash2_forward, found->attention_forward);
     scale(gpu.attention_backward, found->attention_backward);

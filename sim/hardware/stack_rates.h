@@ -6,7 +6,8 @@
 namespace memwall {
 
 // Rates of matrix products, fused attention and memory-bound kernels times what the stack keeps of them on this
-// architecture (StackRates); unchanged where the stack says nothing. No memory-bound kernel gets beyond the datasheet.
+// architecture, and the alignment of its library (StackRates); unchanged where the stack says nothing. No memory-bound
+// kernel gets beyond the datasheet.
 [[nodiscard]] Gpu as_used_by(Gpu gpu, const Stack& stack);
 
 }  // namespace memwall

@@ -31,6 +31,8 @@ void describe(Fields& f, GemmTiling& v) {
     f.leaf("wave_hardness", v.wave_hardness, kShare);
     f.leaf("l2_hit", v.l2_hit, kShare);
     f.leaf("two_cta_tile", v.two_cta_tile);
+    f.leaf("batched_unaligned", v.batched_unaligned, between(1, 100));
+    f.leaf("batched_off_64", v.batched_off_64, between(1, 100));
 }
 
 void describe(Fields& f, AttentionRates& v) {

@@ -67,6 +67,8 @@ void describe(Fields& f, StackRates& v) {
     f.leaf("attention_forward", v.attention_forward, kKept);
     f.leaf("attention_backward", v.attention_backward, kKept);
     f.leaf("memory", v.memory, kKept);
+    f.leaf("batched_unaligned", v.batched_unaligned, between(1, 100));
+    f.leaf("batched_off_64", v.batched_off_64, between(1, 100));
 }
 
 void describe(Fields& f, StackMemory& v) {

@@ -38,6 +38,10 @@ struct GemmTiling {
     double wave_hardness = 0;    // q: 1 = whole waves, 0 = perfectly balanced
     double l2_hit = 0;           // share of activations found in L2
     bool two_cta_tile = false;   // 256x256 tiles
+    // Slow-down of batched products with an n or k off multiples of 8 elements, whose rows vector loads cannot read, and
+    // of those off multiples of 64, whose rows fill no whole tile.
+    double batched_unaligned = 1;
+    double batched_off_64 = 1;
 };
 
 // Constants of fused attention, forward or backward (sim/hardware/attention.h).

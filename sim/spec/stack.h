@@ -87,6 +87,9 @@ struct StackRates {
     double attention_forward = 1;  // fused
     double attention_backward = 1;
     double memory = 1;  // memory-bound kernels
+    // Slow-down by alignment with the library of this stack, beyond the card's own (GemmTiling).
+    double batched_unaligned = 1;
+    double batched_off_64 = 1;
 };
 
 struct StackMemory {

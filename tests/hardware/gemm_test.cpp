@@ -197,6 +197,24 @@ TEST_CASE("the layout factor multiplies the whole time") {
           doctest::Approx(2 * in_us(time_of(gpu, forward).duration)).epsilon(1e-8));
 }
 
+// Off multiples of 8: rows that vector loads cannot read. Off multiples of 64: rows that fill no whole tile.
+TEST_CASE("a batch off the library's alignment takes longer by its factor, the worst one alone") {
+    const Gpu plain = round_gpu();
+    Gpu gpu = plain;
+    gpu.gemm_tiling.batched_unaligned = 10;
+    gpu.gemm_tiling.batched_off_64 = 1.5;
+    const auto factor = [&](std::int64_t n, std::int64_t k, std::int64_t batch) {
+        const Gemm g{.m = 1001, .n = n, .k = k, .batch = batch};
+        return in_us(time_of(gpu, g).duration) / in_us(time_of(plain, g).duration);
+    };
+    CHECK(factor(512, 512, 1) == doctest::Approx(1).epsilon(1e-9));
+    CHECK(factor(521, 520, 1) == doctest::Approx(1).epsilon(1e-9));
+    CHECK(factor(512, 512, 6) == doctest::Approx(1).epsilon(1e-9));
+    CHECK(factor(2048, 96, 6) == doctest::Approx(1.5).epsilon(1e-6));
+    CHECK(factor(96, 2048, 6) == doctest::Approx(1.5).epsilon(1e-6));
+    CHECK(factor(108, 2048, 6) == doctest::Approx(10).epsilon(1e-6));
+}
+
 // A kernel of tau in a burst shows half of the drop; a training step shows all of it.
 TEST_CASE("the clock drop grows with the kernel in a burst and is whole in training") {
     Gpu gpu = round_gpu();

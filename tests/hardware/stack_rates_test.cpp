@@ -85,3 +85,15 @@ TEST_CASE("a stack without rates for the architecture changes nothing") {
         CHECK(us_on(used, kStream) == us_on(gpu, kStream));
     }
 }
+
+// A card may have its own factors; the library of the stack comes on top.
+TEST_CASE("the alignment of a stack's library multiplies that of the card") {
+    Gpu gpu = round_gpu();
+    gpu.gemm_tiling.batched_off_64 = 2;
+    const Gpu used = as_used_by(
+        gpu, stack_with({.architecture = "sm90", .batched_unaligned = 10, .batched_off_64 = 1.5}));
+    const Gemm off_64{.m = 256, .n = 2048, .k = 96, .batch = 6};
+    const Gemm off_8{.m = 256, .n = 2048, .k = 108, .batch = 6};
+    CHECK(us_on(used, off_64) == doctest::Approx(1.5 * us_on(gpu, off_64)).epsilon(1e-6));
+    CHECK(us_on(used, off_8) == doctest::Approx(10 * us_on(gpu, off_8)).epsilon(1e-6));
+}
