@@ -135,6 +135,7 @@ tl::expected<Framework, std::string> framework_of(const Row& row, std::string_vi
         f = transformer_engine("nemo-2024");
     } else if (word.starts_with("fsdp-(composer")) {
         f = fsdp("composer-2023", "bf16");
+        f.optimizer = "adamw";  // DecoupledAdamW of Composer, an operator at a time
     } else if (word.starts_with("torchtitan")) {
         f = fsdp("torchtitan-2025", "fp32");
         f.sequence_parallel = true;

@@ -80,10 +80,10 @@ bool within(double value, double low, double high) {
 
 }  // namespace
 
-TEST_CASE("every number of every node, fabric and cluster has a source") {
+TEST_CASE("every number of every card, node, fabric, cluster and stack has a source") {
     Data data;
     for (const DataKind kind :
-         {DataKind::Gpu, DataKind::Node, DataKind::Fabric, DataKind::Cluster}) {
+         {DataKind::Gpu, DataKind::Node, DataKind::Fabric, DataKind::Cluster, DataKind::Stack}) {
         for (const std::string& name : data.names(kind)) {
             for (const std::string& path : uncovered_of(data, kind, name)) {
                 FAIL_CHECK(kind_name(kind) << " " << name << ": " << path << " has no source");

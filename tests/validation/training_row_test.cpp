@@ -83,3 +83,24 @@ TEST_CASE("a row is predicted, the same on any number of threads") {
     CHECK(alone[1].predicted_time > 0);
     CHECK(alone[2].status == RowStatus::Unmapped);
 }
+
+TEST_CASE("FSDP of Composer, of fms-fsdp and InternEvo have stacks of their own") {
+    const std::string row = ",a100-80g-sxm,8,8,4,1024,16,51200,1024,0,bf16,1,1,8,,2,16,1,";
+    const std::vector<Table> tables = {
+        table_of("a,fsdp (Composer)" + row + "\nb,fsdp" + row + "\nc,internevo" + row)};
+    const std::vector<std::string> stacks = {"composer-2023", "fsdp1-2024", "internevo-2024"};
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        const auto mapped = training_case(Row(tables[0], i));
+        REQUIRE(mapped.has_value());
+        CHECK(mapped->stack == stacks[i]);
+        // Composer's own optimizer is not fused.
+        CHECK((mapped->scenario.find("optimizer: adamw\n") != std::string::npos) == (i == 0));
+    }
+    DiskFiles files;
+    ValidateOptions options;
+    options.data_roots = {MEMWALL_SOURCE_DIR};
+    for (const ValidatedRow& predicted : validate(tables, files, options)) {
+        CAPTURE(predicted.reason);
+        CHECK(predicted.status == RowStatus::Scored);
+    }
+}
