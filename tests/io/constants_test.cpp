@@ -138,7 +138,7 @@ TEST_CASE("a card without fused attention is told to take unfused, at the line t
         return all;
     };
     const Diagnostic of_stack = only_error(v100);
-    CHECK(of_stack.place.file == kRoot + "/topologies/stacks/megatron-lm-2025.yaml");
+    CHECK(of_stack.place.file == kRoot + "/topologies/stacks/megatron-lm-2025-kernel.yaml");
     CHECK(of_stack.place.line > 1);
     CHECK(of_stack.text.find("attention_forward.fp16, attention_backward.fp16") !=
           std::string::npos);
