@@ -1,6 +1,7 @@
 #include "sim/hardware/attention.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/core/check.h"
 #include "sim/hardware/law.h"
@@ -12,7 +13,7 @@ namespace {
 constexpr std::int64_t kQueryTile = 128;  // rows
 constexpr double kTail = 0.75;            // mean share of a tile by which the last SM ends later
 constexpr double kReactionUs = 1000;      // of the power controller, in burst sweeps
-constexpr std::int64_t kWideHead = 128;   // above it the backward kernels need smaller tiles
+constexpr std::int64_t kWideHead = 128;   // above it kernels need smaller tiles
 
 void check(const Gpu& gpu, const Attention& a, const KernelConditions& conditions) {
     MW_CHECK(a.batch > 0, "attention: batch must be positive");
@@ -58,8 +59,13 @@ KernelBreakdown attention_time(const Gpu& gpu,
     const AttentionRates& rates = chosen->rates;
     const auto sms = static_cast<double>(gpu.sms);
     const auto free_sms = static_cast<double>(gpu.sms - conditions.blocks);
-    const auto dq = static_cast<double>(a.head_dim_qk);
-    const auto dv = static_cast<double>(a.head_dim_v);
+    const auto padded = [&](std::int64_t dim) {
+        return static_cast<double>(
+            rates.padded_heads ? std::bit_ceil(static_cast<std::uint64_t>(dim))
+                               : static_cast<std::uint64_t>(dim));
+    };
+    const double dq = padded(a.head_dim_qk);
+    const double dv = padded(a.head_dim_v);
 
     // Step 1. Time of one score element on one SM.
     const double flop_per_element = 2 * (a.backward ? 3 * dq + 2 * dv : dq + dv);
@@ -67,7 +73,7 @@ KernelBreakdown attention_time(const Gpu& gpu,
     if (rates.exponentials > 0) {
         element += sms / (rates.exponentials * 1e-6);
     }
-    if (a.backward && a.head_dim_qk > kWideHead) {
+    if (a.head_dim_qk > kWideHead) {
         element *= rates.wide_head_penalty;
     }
 

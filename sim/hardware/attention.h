@@ -4,7 +4,7 @@
 //   nq   = ceil(s/128)                                  query tiles of one head
 //   ext  = mean keys per query tile: full k; causal k - s + 128 (nq+1)/2 (whole diagonal tiles); window: at most w + 128
 //   F    = flop per score element: forward 2 (dq + dv), backward 2 (3 dq + 2 dv)
-//   el   = (F/Pm + 1/X) SM, backward with dq > 128: x g192    time per score element on one SM
+//   el   = (F/Pm + 1/X) SM, with dq > 128: x g192          time per score element on one SM
 //   work = b h nq (128 ext el + tov) / SM               tov: per query tile (prologue, epilogue, dQ conversion)
 //   tile = 128 kmax el + tov                            the longest tile: kmax = k, or ext under a window
 //   T    = max(work + 0.75 tile, tile) (1 + rb)         0.75: mean tail; burst: rb (1 - 1/(1 + T/1 ms))

@@ -129,7 +129,7 @@ void check(const Gpu& gpu, const Gemm& g, const KernelConditions& conditions) {
 
 KernelBreakdown gemm_time(const Gpu& gpu, const Gemm& g, const KernelConditions& conditions) {
     check(gpu, g, conditions);
-    const auto chosen = gemm_rates(gpu, g.dtype);
+    const auto chosen = gemm_rates(gpu, g.dtype, conditions.clock);
     MW_CHECK(chosen.has_value(),
              "gemm: no arithmetic of this dtype on " + gpu.name + "; ask unsupported() first");
     const GemmRates& rates = chosen->rates;

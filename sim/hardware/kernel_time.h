@@ -5,14 +5,11 @@
 #include <string>
 
 #include "sim/core/units.h"
+#include "sim/hardware/rates.h"
 #include "sim/spec/gpu.h"
 #include "sim/spec/kernel.h"
 
 namespace memwall {
-
-// Sustained: the clock of minutes of load under the power limit, as in a training step. Burst: a benchmark that runs a
-// kernel a few times on a cool GPU, so that short kernels see the boost clock; most published sweeps are of this kind.
-enum class ClockState : std::uint8_t { Sustained, Burst };
 
 struct KernelConditions {
     int blocks = 0;  // SMs held by communication kernels

@@ -22,7 +22,13 @@ std::optional<Chosen<Rates>> sixteen_bit(const std::map<Dtype, Rates>& all) {
 
 }  // namespace
 
-std::optional<Chosen<GemmRates>> gemm_rates(const Gpu& gpu, Dtype dtype) {
+std::optional<Chosen<GemmRates>> gemm_rates(const Gpu& gpu, Dtype dtype, ClockState clock) {
+    if (clock == ClockState::Burst) {
+        const auto burst = gpu.gemm_burst.find(dtype);
+        if (burst != gpu.gemm_burst.end()) {
+            return Chosen<GemmRates>{.rates = burst->second, .dtype = dtype};
+        }
+    }
     const auto own = gpu.gemm.find(dtype);
     if (own != gpu.gemm.end()) {
         return Chosen<GemmRates>{.rates = own->second, .dtype = dtype};
@@ -52,7 +58,10 @@ std::optional<Chosen<AttentionRates>> attention_rates(const Gpu& gpu, const Atte
     }
     const auto& best = query.backward ? gpu.attention_backward : gpu.attention_forward;
     const auto& flash2 = query.backward ? gpu.flash2_backward : gpu.flash2_forward;
-    const auto& all = query.kind == AttentionKind::Flash2 && !flash2.empty() ? flash2 : best;
+    const bool trtllm = query.kind == AttentionKind::TrtLlm && !query.backward;
+    const auto& all = trtllm && !gpu.trtllm_forward.empty() ? gpu.trtllm_forward
+                      : query.kind == AttentionKind::Flash2 && !flash2.empty() ? flash2
+                                                                               : best;
     const auto own = all.find(query.dtype);
     if (own != all.end()) {
         return Chosen<AttentionRates>{.rates = own->second, .dtype = query.dtype};

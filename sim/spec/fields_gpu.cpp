@@ -43,6 +43,7 @@ void describe(Fields& f, AttentionRates& v) {
     f.leaf("fixed", v.fixed, kNonNegative);
     f.leaf("memory", v.memory, kRequired | kPositive);
     f.leaf("wide_head_penalty", v.wide_head_penalty, between(0.1, 100));
+    f.leaf("padded_heads", v.padded_heads);
 }
 
 void describe(Fields& f, MemoryRates& v) {
@@ -102,10 +103,12 @@ void describe(Fields& f, Gpu& v) {
     f.map("gemm_tiling", v.gemm_tiling);
     f.map("gemm_roles", v.gemm_roles);
     f.table("gemm", v.gemm);
+    f.table("gemm_burst", v.gemm_burst);
     f.table("attention_forward", v.attention_forward);
     f.table("attention_backward", v.attention_backward);
     f.table("flash2_forward", v.flash2_forward);
     f.table("flash2_backward", v.flash2_backward);
+    f.table("trtllm_forward", v.trtllm_forward);
     f.table("memory_kernels", v.memory_kernels);
     f.list("occupancy", v.occupancy);
     f.map("nccl", v.nccl);

@@ -52,7 +52,8 @@ struct AttentionRates {
     Duration tile_overhead{};      // tov
     Duration fixed{};              // t0
     Bandwidth memory;              // B
-    double wide_head_penalty = 1;  // g192: backward, head dim > 128
+    double wide_head_penalty = 1;  // g192: head dim > 128
+    bool padded_heads = false;     // head dims are rounded up to a power of two
 };
 
 // Share of the datasheet bandwidth and fixed part, by kind of memory-bound kernel.
@@ -118,11 +119,13 @@ struct Gpu {
     GemmTiling gemm_tiling;
     GemmRoleFactors gemm_roles;
     std::map<Dtype, GemmRates> gemm;
+    std::map<Dtype, GemmRates> gemm_burst;  // of short sweeps, where `gemm` comes from long runs
     // The best library of the GPU (cuDNN, FlashAttention-3); flash2_*: FlashAttention-2 where it differs, else empty.
     std::map<Dtype, AttentionRates> attention_forward;
     std::map<Dtype, AttentionRates> attention_backward;
     std::map<Dtype, AttentionRates> flash2_forward;
     std::map<Dtype, AttentionRates> flash2_backward;
+    std::map<Dtype, AttentionRates> trtllm_forward;  // TensorRT-LLM context attention: inference
     std::map<MemoryKind, MemoryRates> memory_kernels;
     std::vector<OccupancyPoint> occupancy;  // ascending; (0, 0) and (1, 1) are implied
     NcclConstants nccl;

@@ -26,7 +26,7 @@ struct Gemm {
     auto operator<=>(const Gemm&) const = default;
 };
 
-enum class AttentionKind : std::uint8_t { Flash2, Flash3, Cudnn };
+enum class AttentionKind : std::uint8_t { Flash2, Flash3, Cudnn, TrtLlm };
 
 // A fused attention kernel. Unfused attention is a list of Gemm and MemoryBound kernels instead.
 struct Attention {

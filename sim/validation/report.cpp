@@ -40,7 +40,7 @@ void add_errors(std::string& text,
                 const std::string& name,
                 const std::string& figure,
                 const ErrorScore& s) {
-    text += fmt::format("  {:<30.30} {:<6} {:>5} {:>8} {:>8} {:>8} {:>8} {:>+8.2f}\n",
+    text += fmt::format("  {:<38.38} {:<6} {:>5} {:>7} {:>7} {:>7} {:>7} {:>+7.1f}\n",
                         name,
                         figure,
                         s.rows,
@@ -180,7 +180,7 @@ std::string validation_text(const std::vector<ValidatedRow>& rows, bool with_row
         }
         text += "\n";
     }
-    text += fmt::format("  {:<30} {:<6} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+    text += fmt::format("  {:<38} {:<6} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n",
                         "error in %",
                         "figure",
                         "rows",
@@ -191,7 +191,10 @@ std::string validation_text(const std::vector<ValidatedRow>& rows, bool with_row
                         "bias");
     add_groups(text, "by table", scores.by_table);
     add_groups(text, "by GPU", scores.by_gpu);
-    add_groups(text, "by framework", scores.by_framework);
+    add_groups(text, "by framework or kind", scores.by_framework);
+    if (!scores.by_gpu_and_kind.empty()) {
+        add_groups(text, "by GPU and kind", scores.by_gpu_and_kind);
+    }
     add_groups(text, "by scale", scores.by_scale);
     text += "all\n";
     add_group(text, "all", scores.all);
@@ -231,6 +234,7 @@ std::string validation_json(const std::vector<ValidatedRow>& rows) {
     out["by_table"] = json_of(scores.by_table);
     out["by_gpu"] = json_of(scores.by_gpu);
     out["by_framework"] = json_of(scores.by_framework);
+    out["by_gpu_and_kind"] = json_of(scores.by_gpu_and_kind);
     out["by_scale"] = json_of(scores.by_scale);
     out["rows"] = Json::array();
     for (const ValidatedRow& row : rows) {

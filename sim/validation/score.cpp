@@ -91,7 +91,8 @@ ErrorScore score_errors(const std::vector<double>& ratios) {
 RankScore score_ranking(const std::vector<const ValidatedRow*>& rows) {
     std::map<std::tuple<std::string, std::string, int>, std::vector<const ValidatedRow*>> groups;
     for (const ValidatedRow* row : rows) {
-        if (row->status == RowStatus::Scored && row->measured_time > 0 && row->gpus > 0) {
+        if (row->status == RowStatus::Scored && row->measured_time > 0 && row->gpus > 0 &&
+            !row->alone) {
             groups[{row->table, row->model, row->gpus}].push_back(row);
         }
     }
@@ -125,6 +126,9 @@ Scores score(const std::vector<ValidatedRow>& rows) {
     out.by_table = grouped(rows, [](const ValidatedRow& r) { return r.table; });
     out.by_gpu = grouped(rows, [](const ValidatedRow& r) { return r.gpu; });
     out.by_framework = grouped(rows, [](const ValidatedRow& r) { return r.framework; });
+    out.by_gpu_and_kind = grouped(rows, [](const ValidatedRow& r) {
+        return r.alone && !r.gpu.empty() ? r.gpu + ", " + r.framework : std::string();
+    });
     out.by_scale = grouped(
         rows, [](const ValidatedRow& r) { return r.gpus > 0 ? scale_of(r.gpus) : std::string(); });
     return out;

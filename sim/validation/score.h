@@ -22,7 +22,7 @@ struct ErrorScore {
     const std::vector<double>& ratios);  // predicted over measured
 
 // Kendall's tau-a of predicted against measured step times within groups of rows of one table that share model and number of
-// GPUs: (concordant - discordant) / pairs, over all groups together. Ties in the measurement are left out.
+// GPUs, kernels and collectives aside: (concordant - discordant) / pairs, over all groups together. Ties in the measurement are left out.
 struct RankScore {
     std::size_t groups = 0;  // with at least one pair
     std::size_t pairs = 0;
@@ -44,8 +44,9 @@ struct Scores {
     // By name of the group.
     std::map<std::string, GroupScore> by_table;
     std::map<std::string, GroupScore> by_gpu;
-    std::map<std::string, GroupScore> by_framework;
-    std::map<std::string, GroupScore> by_scale;  // 1, 2-8, 9-64, 65-512, 513-4096, more
+    std::map<std::string, GroupScore> by_framework;     // or by kind of kernel or collective
+    std::map<std::string, GroupScore> by_gpu_and_kind;  // of kernels and collectives
+    std::map<std::string, GroupScore> by_scale;         // 1, 2-8, 9-64, 65-512, 513-4096, more
 };
 [[nodiscard]] Scores score(const std::vector<ValidatedRow>& rows);
 

@@ -147,12 +147,6 @@ std::optional<Table> read_table(const std::string& name,
         }
     }
     table.kind = kind_of(table.columns);
-    if (table.kind == RowKind::Unknown) {
-        diagnostics.error("E0705", start, "these columns are of no kind of measurement known")
-            .hint =
-            "training rows have step_time_s or tokens_per_s_per_gpu, GEMM rows M, N, K, attention "
-            "rows batch and seq_len, collectives message_bytes and time_us";
-    }
     if (diagnostics.errors() != before) {
         return std::nullopt;
     }

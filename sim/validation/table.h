@@ -38,7 +38,7 @@ class Row {
 };
 
 // `name` stands in places. nullopt: an error was reported (no header, a duplicate column, a row with other than the header's
-// number of cells, unbalanced quotes, no known kind of row).
+// number of cells, unbalanced quotes). Columns of no known kind are not an error: the table then has RowKind::Unknown.
 [[nodiscard]] std::optional<Table> read_table(const std::string& name,
                                               std::string_view text,
                                               Diagnostics& diagnostics);

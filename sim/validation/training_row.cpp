@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/validation/frameworks.h"
+#include "sim/validation/machine_text.h"
 #include "sim/validation/words.h"
 
 namespace memwall {
@@ -192,37 +193,6 @@ class Mapper {
         return true;
     }
 
-    void write_machine(std::string& y) {
-        int per_node = count("gpus_per_node", std::min(8, gpus_));
-        per_node = std::min(per_node, gpus_);
-        const StatedNetwork net = stated_network(row_.text("inter_node"));
-        const int nodes = (gpus_ + per_node - 1) / per_node;
-        y += fmt::format(
-            "machine:\n  cluster:\n    name: row\n    node: {}\n    fabric: {}\n    nodes_max: "
-            "{}\n",
-            gpu_.node,
-            nodes == 1 && gpu_.fabric != "none" ? "none"
-            : !net.fabric.empty()               ? net.fabric
-                                                : gpu_.fabric,
-            std::max(nodes, 1));
-        y += "    with:\n";
-        y += fmt::format("      node.gpu: {}\n      node.gpus: {}\n", gpu_.file, per_node);
-        if (net.nics > 0) {
-            y += fmt::format("      node.nics: {}\n      node.nic_rate: {}Gbps\n",
-                             net.nics,
-                             net.nic_rate.value * 8 / 1e9);
-        } else if (net.node_rate.value > 0) {
-            y += fmt::format("      node.nics: 4\n      node.nic_rate: {}Gbps\n",
-                             net.node_rate.value * 8 / 1e9 / 4);
-            assume("NICs: the stated rate of a node over 4");
-        } else if (net.gpu_rate.value > 0) {
-            y += fmt::format("      node.nics: {}\n      node.nic_rate: {}Gbps\n",
-                             per_node,
-                             net.gpu_rate.value * 8 / 1e9);
-        }
-        y += fmt::format("  nodes: {}\n", nodes);
-    }
-
     void write_model(std::string& y) const {
         y += fmt::format(
             "workload:\n  model:\n    name: row\n    layers: {}\n    hidden: {}\n    heads: {}\n   "
@@ -284,7 +254,8 @@ class Mapper {
         std::string& y = out_.scenario;
         y = fmt::format(
             "# {} of {}\nschema: memwall/scenario/1\nname: row\n", row_.id(), row_.table().name);
-        write_machine(y);
+        const int per_node = std::min(count("gpus_per_node", std::min(8, gpus_)), gpus_);
+        y += machine_of(row_, gpu_, gpus_, per_node, out_.assumptions).text;
         write_model(y);
         write_strategy(y);
         out_.memory = out_.peak_bytes > 0 ? framework_.memory : MemoryFigure::None;

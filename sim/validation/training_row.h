@@ -5,15 +5,10 @@
 
 #include <tl/expected.hpp>
 
+#include "sim/validation/not_mapped.h"
 #include "sim/validation/table.h"
 
 namespace memwall {
-
-// Why a row is not scored.
-struct NotMapped {
-    std::string reason;
-    bool not_yet = false;  // complete, but uses what this release does not simulate
-};
 
 enum class MemoryFigure { None, Allocated, Reserved, Device };
 

@@ -1,14 +1,19 @@
 #include "sim/validation/validate.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "sim/analyze/metrics.h"
 #include "sim/analyze/parallel_for.h"
+#include "sim/collectives/transfer.h"
 #include "sim/core/rendering.h"
 #include "sim/io/load.h"
 #include "sim/run/simulate.h"
 #include "sim/spec/supported.h"
+#include "sim/validation/collective_row.h"
+#include "sim/validation/kernel_row.h"
 #include "sim/validation/training_row.h"
 
 namespace memwall {
@@ -32,18 +37,102 @@ class Predictor {
         ValidatedRow out;
         out.table = row.table().name;
         out.id = row.id();
-        if (row.table().kind != RowKind::Training) {
-            out.status = RowStatus::NotYet;
-            out.reason = "kernels and collectives alone";
-            return out;
+        switch (row.table().kind) {
+        case RowKind::Gemm:
+        case RowKind::Attention:
+            predict_case(kernel_case(row), out);
+            break;
+        case RowKind::Collective:
+            predict_case(collective_case(row), out);
+            break;
+        case RowKind::Training:
+            predict_case(training_case(row), out);
+            break;
+        case RowKind::Unknown:
+            out.reason = "its columns are of no kind of measurement known";
+            break;
         }
-        const auto mapped = training_case(row);
-        if (!mapped) {
+        return out;
+    }
+
+  private:
+    template <class Case>
+    void predict_case(const tl::expected<Case, NotMapped>& mapped, ValidatedRow& out) {
+        if (mapped) {
+            predict_mapped(*mapped, out);
+        } else {
             out.status = mapped.error().not_yet ? RowStatus::NotYet : RowStatus::Unmapped;
             out.reason = mapped.error().reason;
-            return out;
         }
-        const TrainingCase& c = *mapped;
+    }
+
+    void predict_mapped(const KernelCase& c, ValidatedRow& out) {
+        out.assumptions = c.assumptions;
+        out.gpu = c.gpu;
+        out.framework = c.group;
+        out.alone = true;
+        out.gpus = 1;
+        out.measured_time = c.time_s;
+        const Gpu* gpu = gpu_of(c.gpu, out);
+        if (gpu == nullptr) {
+            return;
+        }
+        if (std::string missing = unsupported(*gpu, c.kernel); !missing.empty()) {
+            out.status = RowStatus::NotYet;
+            out.reason = std::move(missing);
+            return;
+        }
+        out.status = RowStatus::Scored;
+        out.predicted_time =
+            to_seconds(kernel_time_explained(*gpu, c.kernel, c.conditions).duration);
+    }
+
+    const Gpu* gpu_of(const std::string& name, ValidatedRow& out) {
+        const auto [found, fresh] = gpus_.try_emplace(name);
+        Diagnostics diagnostics;
+        if (fresh) {
+            found->second = load_gpu(name, data_, diagnostics);
+        }
+        if (!found->second) {
+            out.status = RowStatus::Failed;
+            out.reason = first_error(diagnostics);
+            return nullptr;
+        }
+        return &*found->second;
+    }
+
+    void predict_mapped(const CollectiveCase& c, ValidatedRow& out) {
+        out.assumptions = c.assumptions;
+        out.gpu = c.gpu;
+        out.framework = c.group;
+        out.alone = true;
+        out.gpus = c.gpus;
+        out.measured_time = c.time_s;
+        out.status = RowStatus::Failed;
+        const auto [found, fresh] = machines_.try_emplace(c.scenario);
+        if (fresh) {
+            Diagnostics diagnostics;
+            if (const auto loaded =
+                    load_scenario_text(out.id, c.scenario, {}, data_, diagnostics)) {
+                found->second = std::make_unique<Networked>(loaded->plan.machine);
+            } else {
+                out.reason = first_error(diagnostics);
+            }
+        }
+        if (found->second == nullptr) {
+            return;
+        }
+        const Networked& on = *found->second;
+        const auto time = collective_time(on.machine, shape_of(on.fabric, c.members()), c.call);
+        if (!time) {
+            out.reason = time.error();
+            return;
+        }
+        out.status = RowStatus::Scored;
+        out.predicted_time = to_seconds(time->alone);
+    }
+
+    void predict_mapped(const TrainingCase& c, ValidatedRow& out) {
         out.assumptions = c.assumptions;
         out.scenario = c.scenario;
         out.gpu = c.gpu;
@@ -56,13 +145,11 @@ class Predictor {
         if (std::find(stacks.begin(), stacks.end(), c.stack) == stacks.end()) {
             out.status = RowStatus::NotYet;
             out.reason = "no stack file yet for " + c.framework;
-            return out;
+            return;
         }
         run(c, out);
-        return out;
     }
 
-  private:
     void run(const TrainingCase& c, ValidatedRow& out) {
         out.status = RowStatus::Failed;
         Diagnostics diagnostics;
@@ -106,7 +193,15 @@ class Predictor {
                                                                      : metrics.peak_device_bytes);
     }
 
+    struct Networked {
+        explicit Networked(const Machine& of) : machine(of), fabric(machine) {}
+        Machine machine;
+        Fabric fabric;
+    };
+
     DataSource data_;
+    std::map<std::string, std::optional<Gpu>> gpus_;              // by file
+    std::map<std::string, std::unique_ptr<Networked>> machines_;  // by scenario
 };
 
 }  // namespace

@@ -25,7 +25,9 @@ struct ValidatedRow {
     std::string scenario;  // YAML; empty for kernels and collectives
     // Groups.
     std::string gpu;
-    std::string framework;
+    std::string
+        framework;  // of a training row; else its kind: "gemm bf16", "all-reduce across nodes, ..."
+    bool alone = false;  // a kernel or collective
     std::string model;
     int gpus = 0;
     // Seconds and bytes; 0 = not measured.

@@ -21,7 +21,7 @@ expect 1 "above 5 %" validate "$table" --max-mape 5
 expect 0 "mape_percent" validate "$table" --json --max-mape 100
 expect 2 "not a number of percent" validate "$table" --max-mape x
 expect 2 "[E0101]" validate no-such-table.csv
-expect 2 "[E0705]" validate packages.txt
+expect 2 "[E0704]" validate packages.txt
 expect 0 "step time" run $x --quiet
 expect 1 "does not fit" run scenarios/llama3.1-405b-16384xh100.yaml
 expect 2 "[E0401]" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1

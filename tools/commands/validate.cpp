@@ -37,6 +37,20 @@ std::optional<std::vector<Table>> read_tables(Session& session, Files& files) {
             tables.push_back(std::move(*table));
         }
     }
+    // One table of another kind among many is listed with the rows that are not scored; alone it is a mistake.
+    const bool any_known = std::any_of(
+        tables.begin(), tables.end(), [](const Table& t) { return t.kind != RowKind::Unknown; });
+    for (const Table& table : tables) {
+        if (table.kind == RowKind::Unknown && !any_known) {
+            diagnostics
+                .error("E0705",
+                       Place{table.name, 1, 1},
+                       "these columns are of no kind of measurement known")
+                .hint =
+                "training rows have step_time_s or tokens_per_s_per_gpu, GEMM rows M, N, K, "
+                "attention rows batch and seq_len, collectives message_bytes and time_us";
+        }
+    }
     session.complain(diagnostics);
     if (diagnostics.has_errors()) {
         return std::nullopt;
