@@ -95,9 +95,13 @@ int blocks_of(const NcclView& v, Variant variant, double bytes) {
             std::max(1.0, std::ceil(bytes / v.n / kNcclFacts.p2p_channel_bytes));
         return static_cast<int>(std::min(static_cast<double>(channels), per_peer * (v.n - 1)));
     }
+    case Algorithm::PointToPoint: {
+        const double wanted = std::max(1.0, std::ceil(bytes / kNcclFacts.p2p_channel_bytes));
+        return static_cast<int>(
+            std::min(wanted, static_cast<double>(std::min(channels, kNcclFacts.p2p_channels_max))));
+    }
     case Algorithm::Tree:
     case Algorithm::Hierarchical:
-    case Algorithm::PointToPoint:
         return channels;
     case Algorithm::None:
         break;
@@ -169,6 +173,19 @@ std::string nccl_obstacle(const NcclView& v,
     return {};
 }
 
+// All variants of a call on a group.
+std::vector<NcclCandidate> candidates_of(const NcclView& v,
+                                         const GroupShape& shape,
+                                         CollectiveKind kind,
+                                         Algorithm named,
+                                         double bytes) {
+    if (kind == CollectiveKind::Shift) {
+        return {
+            {{Algorithm::PointToPoint, shift_protocol(v, bytes)}, 0, shift_law(v, shape, bytes)}};
+    }
+    return nccl_candidates(v, kind, named, bytes);
+}
+
 // A law is a fit: where its rate would exceed the wires, the wires hold.
 LawSplit bounded_by_wires(const NcclView& v,
                           const GroupShape& shape,
@@ -193,7 +210,7 @@ tl::expected<CollectiveTime, std::string> nccl_time(const Machine& machine,
         return Error(why);
     }
     const auto size = static_cast<double>(bytes.value);
-    const std::vector<NcclCandidate> candidates = nccl_candidates(view, kind, named, size);
+    const std::vector<NcclCandidate> candidates = candidates_of(view, shape, kind, named, size);
     const std::size_t choice = nccl_choice(candidates);
     const NcclCandidate& chosen = candidates[choice];
     CollectiveTime time;
@@ -235,12 +252,12 @@ double rate_of_large(const Machine& machine,
                      CollectiveKind kind,
                      Variant variant) {
     const NcclView view = nccl_view(machine, shape);
-    const Algorithm named = kind == CollectiveKind::AllToAll || kind == CollectiveKind::Broadcast
-                                ? Algorithm::None
-                                : variant.algorithm;
+    const bool one_law = kind == CollectiveKind::AllToAll || kind == CollectiveKind::Broadcast ||
+                         kind == CollectiveKind::Shift;
+    const Algorithm named = one_law ? Algorithm::None : variant.algorithm;
     constexpr double kLarge = 1e12;
     double rate = std::numeric_limits<double>::infinity();
-    for (const NcclCandidate& c : nccl_candidates(view, kind, named, kLarge)) {
+    for (const NcclCandidate& c : candidates_of(view, shape, kind, named, kLarge)) {
         if (c.variant.protocol == Protocol::Simple) {
             rate = kLarge / (bounded_by_wires(view, shape, kind, c, kLarge).flow);
         }

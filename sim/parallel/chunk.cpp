@@ -46,7 +46,9 @@ bool has_ops(const Chunk& chunk, const SegmentRequest& request) {
         });
 }
 
-std::uint32_t build_segment(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
+std::vector<Item> build_segment(Lowering& lowering,
+                                const Chunk& chunk,
+                                const SegmentRequest& request) {
     const bool enters = request.backward ? request.end == chunk.units.size() : request.begin == 0;
     const bool receives = enters && (request.backward ? !chunk.last : !chunk.first);
     std::vector<std::uint16_t> waits = request.entry;
@@ -59,7 +61,7 @@ std::uint32_t build_segment(Lowering& lowering, const Chunk& chunk, const Segmen
         builder.add_collective(
             {.kind = CollectiveKind::AllGather,
              .role = GroupRole::Tp,
-             .bytes = lowering.trace.boundary_bytes},
+             .bytes = lowering.boundary_bytes()},
             request.backward ? "gather received gradient" : "gather received activation");
     }
     const auto move_memory = [&](std::size_t unit, bool after) {
@@ -81,7 +83,8 @@ std::uint32_t build_segment(Lowering& lowering, const Chunk& chunk, const Segmen
     }
     return builder.finish(fmt::format("{} {}",
                                       request.backward ? "backward" : "forward",
-                                      range_name(chunk, request.begin, request.end)));
+                                      range_name(chunk, request.begin, request.end)),
+                          request.backward);
 }
 
 }  // namespace
@@ -96,7 +99,10 @@ std::vector<RankParameters> Stage::units() const {
     return result;
 }
 
-PlannedItem segment_item(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
+void append_segment(Lowering& lowering,
+                    const Chunk& chunk,
+                    const SegmentRequest& request,
+                    Items& items) {
     MW_CHECK(request.begin < request.end, "a segment of no units");
     MW_CHECK(request.end <= chunk.units.size(), "a segment beyond its chunk");
     if (!has_ops(chunk, request)) {
@@ -105,16 +111,24 @@ PlannedItem segment_item(Lowering& lowering, const Chunk& chunk, const SegmentRe
         for (const UnitMemory& moved : request.memory) {
             memory.push_back(moved.event);
         }
-        return memory_item(lowering, "nothing to run", memory, true);
+        items.push_back(memory_item(lowering, "nothing to run", memory, true));
+        return;
     }
     std::vector<std::int64_t> key = cache_key(chunk, request);
     auto known = lowering.segments.find(key);
     if (known == lowering.segments.end()) {
-        const std::uint32_t id = build_segment(lowering, chunk, request);
-        known = lowering.segments.emplace(std::move(key), id).first;
+        known = lowering.segments.emplace(std::move(key), build_segment(lowering, chunk, request))
+                    .first;
     }
-    return {.item = lowering.programs.segment_item(known->second, request.backward),
-            .of_pass = true};
+    for (const Item& item : known->second) {
+        items.push_back({.item = item, .of_pass = true});
+    }
+}
+
+Items segment_items(Lowering& lowering, const Chunk& chunk, const SegmentRequest& request) {
+    Items items;
+    append_segment(lowering, chunk, request, items);
+    return items;
 }
 
 PlannedItem memory_item(Lowering& lowering,

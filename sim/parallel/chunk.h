@@ -69,11 +69,16 @@ struct Lowering {
     std::vector<std::uint16_t> forward_entry;  // slots of p2p that a pass waits for
     std::vector<std::uint16_t> backward_entry;
     bool gather_boundary = false;  // scatter/gather p2p: the receiver gathers within tp
-    std::map<std::vector<std::int64_t>, std::uint32_t>
+    std::map<std::vector<std::int64_t>, std::vector<Item>>
         segments;  // built before, by chunk key, range and entry
 
     [[nodiscard]] bool overlaps_reduction() const {
         return job.stack.overlap.gradient_reduce && job.parallel.gradients.bucket.value > 0;
+    }
+    // Handed from stage to stage by the ranks of one tensor-parallel group.
+    [[nodiscard]] Bytes boundary_bytes() const {
+        const std::int64_t cp = job.degrees.cp;
+        return Bytes((trace.boundary_bytes.value + cp - 1) / cp);
     }
     [[nodiscard]] double reduce_bytes() const {
         return bytes_per_element(job.parallel.gradients.reduce_dtype);
@@ -96,10 +101,15 @@ struct SegmentRequest {
     std::vector<UnitMemory> memory = {};
 };
 
-// Equal requests share one segment. Units without ops in this pass give an item without work.
-[[nodiscard]] PlannedItem segment_item(Lowering& lowering,
-                                       const Chunk& chunk,
-                                       const SegmentRequest& request);
+// A segment; several, with the exchanges of context parallelism between them, where there are such. Equal requests share
+// them. Units without ops in this pass give an item without work.
+void append_segment(Lowering& lowering,
+                    const Chunk& chunk,
+                    const SegmentRequest& request,
+                    Items& items);
+[[nodiscard]] Items segment_items(Lowering& lowering,
+                                  const Chunk& chunk,
+                                  const SegmentRequest& request);
 
 // An op without work that carries memory events.
 [[nodiscard]] PlannedItem memory_item(Lowering& lowering,

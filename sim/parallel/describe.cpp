@@ -242,6 +242,8 @@ std::string_view collective_name(CollectiveKind kind) {
         return "all-to-all";
     case CollectiveKind::Barrier:
         return "barrier";
+    case CollectiveKind::Shift:
+        return "shift";
     }
     return "";
 }

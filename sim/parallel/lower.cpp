@@ -61,10 +61,9 @@ class Lowerer {
 
 void check(const Job& job) {
     const Degrees& d = job.degrees;
-    MW_CHECK(d.cp == 1, "lowering of context parallelism");
     MW_CHECK(d.ep == 1, "lowering of expert parallelism");
     MW_CHECK(job.micro_batches >= 1, "a step without micro-batches");
-    for (const int degree : {d.tp, d.pp, d.vpp, d.dp}) {
+    for (const int degree : {d.tp, d.cp, d.pp, d.vpp, d.dp}) {
         MW_CHECK(degree >= 1, "degrees must be known");
     }
     if (d.pp == 1) {
@@ -92,6 +91,7 @@ void Lowerer::prepare() {
         .recompute_launch = or_kernel(host.recompute_launch),
         .backward_launch = or_kernel(host.backward_launch),
         .collective_launch = host.collective_launch + host.collective_member * (tensor.tp - 1),
+        .exchange_launch = host.collective_launch,
         .head = host.head,
         .tensor_parallel = tensor.tp > 1,
         .overlap_input_gradient = job_.stack.overlap.tp_backward_all_reduce};
@@ -217,7 +217,7 @@ Item Lowerer::exchange_item(int stage, const PipelineAction& action) {
     const TensorParallel tensor = tensor_parallel(job_);
     const bool divided = tensor.sequence_parallel || lowering_.gather_boundary;
     const std::int64_t parts = divided ? tensor.tp : 1;
-    const Bytes bytes((lowering_.trace.boundary_bytes.value + parts - 1) / parts);
+    const Bytes bytes((lowering_.boundary_bytes().value + parts - 1) / parts);
     Exchange exchange;
     const auto add = [&](bool present, bool send, int peer, std::uint8_t channel) {
         if (present) {

@@ -8,7 +8,7 @@
 
 namespace memwall {
 
-// The job is legal (spec::check_supported and the legality rules ran before); cp = ep = 1.
+// The job is legal (spec::check_supported and the legality rules ran before); ep = 1.
 [[nodiscard]] ProgramSet lower(const Job& job, const WorkloadTrace& trace);
 
 // What a job's trace must be built with, so that it agrees with the strategy: gradients that are reduced away with each

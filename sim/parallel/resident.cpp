@@ -80,6 +80,7 @@ int communicators(const Job& job, const Stage& stage) {
     const Degrees& d = job.degrees;
     int count = 0;
     count += d.tp > 1 ? 1 : 0;
+    count += d.cp > 1 ? 1 : 0;
     count += d.pp > 1 ? 1 : 0;
     count += stage.tied_copy > 0 ? 1 : 0;
     if (shards_optimizer(job.parallel.sharding.kind)) {

@@ -1,5 +1,7 @@
 #include "sim/parallel/segment.h"
 
+#include <utility>
+
 #include "sim/core/check.h"
 #include "sim/parallel/slots.h"
 
@@ -17,29 +19,39 @@ void SegmentBuilder::add(const RankLayer& layer,
                          const LayerPass& pass,
                          const std::string& owner,
                          int position) {
-    const std::size_t first = segment_.ops.size();
-    for (const TensorEvent& event : pass.memory) {
-        segment_.memory.push_back(
-            {.memory = event.memory,
-             .bytes = event.bytes,
-             .tensor = programs_.tensor(layer.kind,
-                                        position,
-                                        event.tensor,
-                                        owner + ' ' + layer.tensors[event.tensor].name),
-             .before_op = static_cast<std::uint32_t>(first + event.before_op)});
-    }
-    for (const PassOp& op : pass.ops) {
-        add_op(op.forward_list ? layer.forward[op.op] : layer.backward[op.op], op, owner);
-    }
+    std::size_t next = 0;
+    const auto move_memory = [&](std::size_t before_op) {
+        for (; next < pass.memory.size() && pass.memory[next].before_op <= before_op; ++next) {
+            const TensorEvent& event = pass.memory[next];
+            add_memory(
+                {.memory = event.memory,
+                 .bytes = event.bytes,
+                 .tensor = programs_.tensor(layer.kind,
+                                            position,
+                                            event.tensor,
+                                            owner + ' ' + layer.tensors[event.tensor].name)});
+        }
+    };
     const bool forward = !pass.ops.empty() && pass.ops[0].forward_list && !pass.ops[0].replay;
-    if (forward && layer.kind == "head") {
-        segment_.ops[first].host += policy_.head;
+    for (std::size_t i = 0; i < pass.ops.size(); ++i) {
+        move_memory(i);
+        const PassOp& op = pass.ops[i];
+        add_op(op.forward_list ? layer.forward[op.op] : layer.backward[op.op], op, owner);
+        if (i == 0 && forward && layer.kind == "head") {
+            segment_.ops.back().host += policy_.head;
+        }
     }
+    move_memory(pass.ops.size());
 }
 
 void SegmentBuilder::add_op(const RankOp& op, const PassOp& pass_op, const std::string& owner) {
     Op result;
     result.label = programs_.label(owner + ' ' + op.name);
+    if (op.collective && op.collective->role == GroupRole::Cp) {
+        result.work = programs_.collective(*op.collective);
+        push_exchange(result, op);
+        return;
+    }
     if (op.collective) {
         const bool may_overlap = policy_.overlap_input_gradient && !pass_op.forward_list;
         result.work = programs_.collective(*op.collective);
@@ -56,6 +68,10 @@ void SegmentBuilder::add_op(const RankOp& op, const PassOp& pass_op, const std::
                             : pass_op.forward_list ? policy_.kernel_launch
                                                    : policy_.backward_launch;
     result.host = launch * op.launches;
+    if (op.context_wait >= 0) {
+        close_segment();
+        add_wait(result, static_cast<std::uint16_t>(kSlotContext + op.context_wait));
+    }
     push_kernel(result, op.pass);
 }
 
@@ -98,8 +114,41 @@ void SegmentBuilder::push_collective(Op op, bool gather_again, bool reduce_input
     segment_.ops.push_back(op);
 }
 
+void SegmentBuilder::push_exchange(Op op, const RankOp& exchange) {
+    close_segment();
+    op.kind = OpKind::Collective;
+    op.stream = Stream::Cp;
+    op.category = Category::CpComm;
+    op.host = policy_.exchange_launch;
+    op.records = static_cast<std::uint16_t>(kSlotContext + exchange.context_event);
+    if (exchange.after_kernels) {
+        add_wait(op, kSlotCompute);
+    }
+    for (const std::uint16_t slot : entry_) {
+        add_wait(op, slot);
+    }
+    parts_.push_back({.segment = std::exchange(segment_, {}), .exchange = op});
+}
+
+// What follows is a segment of its own: only its first op may wait for the outside, so what is still to be waited for is
+// waited for there.
+void SegmentBuilder::close_segment() {
+    if (segment_.ops.empty()) {
+        return;
+    }
+    if (last_kernel_ >= 0) {
+        segment_.ops[static_cast<std::size_t>(last_kernel_)].records = kSlotCompute;
+        entry_.clear();
+    }
+    last_kernel_ = -1;
+    wait_tp_ = wait_tp_ || wait_reduce_;
+    wait_reduce_ = false;
+    parts_.push_back({.segment = std::exchange(segment_, {}), .exchange = {}});
+}
+
 void SegmentBuilder::push_kernel(Op op, Pass pass) {
-    if (last_kernel_ < 0) {
+    const bool first = last_kernel_ < 0;
+    if (first) {
         for (const std::uint16_t slot : entry_) {
             add_wait(op, slot);
         }
@@ -109,7 +158,7 @@ void SegmentBuilder::push_kernel(Op op, Pass pass) {
         wait_tp_ = false;
         wait_reduce_ = false;
     }
-    if (wait_gather_ && pass != Pass::InputGradient) {
+    if (wait_gather_ && (pass != Pass::InputGradient || (first && !parts_.empty()))) {
         add_wait(op, kSlotTpGather);
         wait_gather_ = false;
     }
@@ -117,13 +166,20 @@ void SegmentBuilder::push_kernel(Op op, Pass pass) {
     segment_.ops.push_back(op);
 }
 
-std::uint32_t SegmentBuilder::finish(const std::string& name) {
+std::vector<Item> SegmentBuilder::finish(const std::string& name, bool backward) {
     MW_CHECK(!segment_.ops.empty(), "a segment without ops: " + name);
-    if (last_kernel_ >= 0) {
-        segment_.ops[static_cast<std::size_t>(last_kernel_)].records = kSlotCompute;
+    close_segment();
+    std::vector<Item> items;
+    for (Part& part : parts_) {
+        if (part.exchange) {
+            items.push_back(programs_.op_item(*part.exchange, part.segment.memory));
+            continue;
+        }
+        part.segment.name = name;
+        items.push_back(
+            programs_.segment_item(programs_.segment(std::move(part.segment)), backward));
     }
-    segment_.name = name;
-    return programs_.segment(std::move(segment_));
+    return items;
 }
 
 }  // namespace memwall

@@ -1,7 +1,9 @@
 #pragma once
-// Turns passes of layers into a Segment: streams, events, host times, labels and memory.
+// Turns passes of layers into segments: streams, events, host times, labels and memory. One segment, unless exchanges of
+// context parallelism meet the outside in between.
 // Kernels run on Compute, tensor-parallel collectives on Tp. A collective waits for the kernel before it; the kernel after
 // it waits for the collective, unless the stack overlaps the two (see SegmentPolicy).
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ struct SegmentPolicy {
     Duration recompute_launch{};
     Duration backward_launch{};
     Duration collective_launch{};
+    Duration exchange_launch{};    // of context parallelism
     Duration head{};               // more for each forward pass of the head
     bool tensor_parallel = false;  // tp > 1
     // Backward: the reduction of the input gradient runs behind the weight-gradient product, and with sequence parallelism
@@ -37,19 +40,28 @@ class SegmentBuilder {
     void add_collective(const CollectiveCall& call, const std::string& name);
     // Memory that moves before the next op to be added.
     void add_memory(const MemoryEvent& event);
-    [[nodiscard]] bool empty() const { return segment_.ops.empty(); }
+    [[nodiscard]] bool empty() const { return parts_.empty() && segment_.ops.empty(); }
 
     // Marks the last kernel as recorded, so that what follows outside can wait for it.
-    [[nodiscard]] std::uint32_t finish(const std::string& name);
+    [[nodiscard]] std::vector<Item> finish(const std::string& name, bool backward);
 
   private:
     void add_op(const RankOp& op, const PassOp& pass_op, const std::string& owner);
     void push_collective(Op op, bool gather_again, bool reduce_input);
     void push_kernel(Op op, Pass pass);
+    void push_exchange(Op op, const RankOp& exchange);
+    void close_segment();
+
+    // A segment, or an exchange with the memory that moves at its issue.
+    struct Part {
+        Segment segment;
+        std::optional<Op> exchange;
+    };
 
     ProgramBuilder& programs_;
     SegmentPolicy policy_;
     std::vector<std::uint16_t> entry_;
+    std::vector<Part> parts_;
     Segment segment_;
     std::ptrdiff_t last_kernel_ = -1;
     bool wait_tp_ = false;      // the next kernel waits for the Tp stream

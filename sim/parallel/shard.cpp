@@ -83,6 +83,7 @@ const char* boundary_name(BoundaryKind kind, CollectiveKind collective) {
     case CollectiveKind::Broadcast:
     case CollectiveKind::AllToAll:
     case CollectiveKind::Barrier:
+    case CollectiveKind::Shift:
         break;
     }
     bug(__FILE__, __LINE__, "a boundary makes no such collective");

@@ -28,7 +28,7 @@ struct RankTensor {
     std::int32_t last_forward_op = -1;
 };
 
-// A kernel, or a collective of the tensor-parallel group.
+// A kernel, or a collective of the tensor-parallel or context-parallel group.
 struct RankOp {
     std::string name;
     Kernel kernel;
@@ -37,6 +37,11 @@ struct RankOp {
     Pass pass = Pass::Forward;
     TraceModule module = TraceModule::Other;
     int launches = 1;
+    // Context parallelism: two events take turns, so that an exchange can run ahead of the kernels that wait for the one
+    // before it. -1 = none.
+    int context_event = -1;     // of an exchange: the event of its end
+    int context_wait = -1;      // of a kernel: waits for the latest exchange of that event
+    bool after_kernels = true;  // of an exchange: waits for the kernels before it
     std::vector<std::uint16_t> allocates;  // before its issue
     std::vector<std::uint16_t> frees;      // after its issue
 };

@@ -18,7 +18,9 @@ inline constexpr std::uint16_t kSlotReplicate =
     7;  // all-reduce of a gradient shard over its replicas
 inline constexpr std::uint16_t kSlotParameters = 8;  // parameter gathers of ZeRO-1/2
 inline constexpr std::uint16_t kSlotRoot = 9;        // FSDP: root unit gathered
+inline constexpr std::uint16_t kSlotContext =
+    10;  // exchanges of context parallelism: 10 and 11 in turn
 inline constexpr std::uint16_t kSlotUnit =
-    10;  // FSDP: unit i gathered is kSlotUnit + i mod (prefetch + 1)
+    12;  // FSDP: unit i gathered is kSlotUnit + i mod (prefetch + 1)
 
 }  // namespace memwall

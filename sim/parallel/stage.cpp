@@ -12,12 +12,20 @@ TensorParallel tensor_parallel(const Job& job) {
             .sequence_parallel = job.parallel.sequence_parallel && job.degrees.tp > 1};
 }
 
+ContextParallel context_parallel(const Job& job) {
+    return {.cp = job.degrees.cp,
+            .kind = job.parallel.cp_kind,
+            .balanced = job.stack.kernels.balanced_context};
+}
+
 StageFactory::StageFactory(const Job& job, const WorkloadTrace& trace) : job_(job), trace_(trace) {
     const RecomputePolicy policy{.kind = job.training.recompute,
                                  .modules = job.training.recompute_modules};
     for (const LayerTrace& layer : trace.kinds) {
         RankKind& kind = kinds_.emplace_back();
-        kind.layer = shard_layer(layer, tensor_parallel(job));
+        const RankLayer divided =
+            shard_layer(divide_tokens(layer, job.degrees.cp), tensor_parallel(job));
+        kind.layer = exchange_context(divided, context_parallel(job));
         kind.parameters = rank_parameters(layer, job.degrees.tp);
         kind.kept = layer_passes(kind.layer, {});
         kind.recomputed = layer_passes(kind.layer, policy);

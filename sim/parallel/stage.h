@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "sim/parallel/chunk.h"
+#include "sim/parallel/context.h"
 
 namespace memwall {
 
@@ -31,5 +32,6 @@ class StageFactory {
 };
 
 [[nodiscard]] TensorParallel tensor_parallel(const Job& job);
+[[nodiscard]] ContextParallel context_parallel(const Job& job);
 
 }  // namespace memwall

@@ -12,7 +12,8 @@ enum class CollectiveKind : std::uint8_t {
     ReduceScatter,
     Broadcast,
     AllToAll,
-    Barrier
+    Barrier,
+    Shift,  // every rank sends S to the next rank of its group and receives S from the one before, in a circle
 };
 
 // The kinds of process groups. A rank is in at most one group of each role.
@@ -30,7 +31,7 @@ enum class GroupRole : std::uint8_t {
 };
 inline constexpr int kGroupRoles = 9;
 
-// S: per-rank buffer for all-reduce and broadcast, the total (n x shard) for all-gather, reduce-scatter, all-to-all.
+// S: per-rank buffer for all-reduce, broadcast and shift, the total (n x shard) for all-gather, reduce-scatter, all-to-all.
 struct CollectiveCall {
     CollectiveKind kind = CollectiveKind::AllReduce;
     GroupRole role = GroupRole::Tp;

@@ -42,6 +42,7 @@ void describe(Fields& f, StackKernels& v) {
     f.leaf("fused_projections", v.fused_projections);
     f.leaf("loss_in_place", v.loss_in_place);
     f.leaf("loss_gradient_bytes", v.loss_gradient_bytes, zero_or(0.125, 16));
+    f.leaf("balanced_context", v.balanced_context);
     f.leaf("fused_gradient_accumulation", v.fused_gradient_accumulation);
     f.map("optimizer", v.optimizer);
     f.leaf("cross_entropy_forward_bytes", v.cross_entropy_forward_bytes, zero_or(0.125, 1000));

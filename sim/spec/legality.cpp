@@ -152,7 +152,8 @@ void check_context_parallel(const JobCheck& check) {
     if (cp == 1) {
         return;
     }
-    const bool ring = check.job.parallel.cp_kind == ContextKind::Ring;
+    const bool heads_exchanged = check.job.parallel.cp_kind == ContextKind::AllToAll;
+    const bool ring = !heads_exchanged && check.job.stack.kernels.balanced_context;
     const std::int64_t pieces = ring ? 2 * std::int64_t{cp} : cp;
     if (check.job.sequence % pieces != 0) {
         Diagnostic& error = check.error("E0316",
@@ -163,19 +164,27 @@ void check_context_parallel(const JobCheck& check) {
                                                     cp,
                                                     pieces));
         error.notes.push_back({check.at("workload.sequence"), "sequence is given here"});
-        error.hint = ring ? "balanced ring attention gives every rank two pieces of the sequence"
+        error.hint = ring ? "balanced causal attention gives every rank two pieces of the sequence"
                           : "every rank holds one piece of the sequence";
     }
-    const std::int64_t heads = check.job.model.heads / check.job.degrees.tp;
-    if (!ring && heads % cp != 0) {
+    if (!heads_exchanged) {
+        return;
+    }
+    const auto divides = [&](const char* what, const char* path, std::int64_t whole) {
+        const std::int64_t heads = std::max<std::int64_t>(1, whole / check.job.degrees.tp);
+        if (heads % cp == 0) {
+            return;
+        }
         Diagnostic& error = check.error(
             "E0318",
             "parallel.cp",
-            fmt::format("cp {} does not divide {} heads per tensor-parallel rank", cp, heads));
-        error.notes.push_back({check.at("workload.model.heads"), "heads is given here"});
+            fmt::format("cp {} does not divide {} {} per tensor-parallel rank", cp, heads, what));
+        error.notes.push_back({check.at(path), fmt::format("{} is given here", what)});
         error.hint = fmt::format("all-to-all context parallelism divides the heads: {}",
                                  divisors_of(heads, heads));
-    }
+    };
+    divides("heads", "workload.model.heads", check.job.model.heads);
+    divides("kv heads", "workload.model.kv_heads", check.job.model.kv_heads);
 }
 
 void check_experts(const JobCheck& check) {

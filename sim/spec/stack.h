@@ -57,6 +57,9 @@ struct StackKernels {
     bool loss_in_place = true;
     double loss_gradient_bytes =
         0;  // fused loss: per logit, of a separate gradient; 0 = it overwrites the logits
+    // Context parallelism gives each rank two pieces of the sequence, one from each end, so that all have the same share of
+    // causal attention; else one piece, and the rank with the last one works longest.
+    bool balanced_context = true;
     bool fused_gradient_accumulation =
         true;  // weight gradient accumulates into the fp32/fp16 buffer inside the GEMM
     OptimizerPasses optimizer;

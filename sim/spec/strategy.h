@@ -15,10 +15,12 @@ enum class ShardingKind : std::uint8_t { None, Zero1, Zero2, Zero3, Fsdp, Hsdp }
 enum class StageLayoutKind : std::uint8_t { Even, EmbeddingAndHeadAsLayers, Explicit };
 enum class RecomputeKind : std::uint8_t { None, Selective, Full };
 enum class RecomputeModule : std::uint8_t { AttentionCore, Mlp, Norm };
+// How context-parallel ranks exchange keys and values.
 enum class ContextKind : std::uint8_t {
-    Ring,
-    AllToAll
-};  // how context-parallel ranks exchange keys and values
+    Ring,       // blocks of keys and values go around while attention works on the block before
+    AllToAll,   // heads are exchanged for tokens (DeepSpeed-Ulysses)
+    AllGather,  // all keys and values are gathered before attention
+};
 enum class OptimizerKind : std::uint8_t { Adam, AdamW, AdamWFused, Sgd };
 
 struct StageLayout {

@@ -8,6 +8,30 @@
 namespace memwall {
 namespace {
 
+// Context parallelism divides fused attention over full, causal or not, keys.
+template <class Refuse>
+void check_context(const Job& job, const Refuse& refuse) {
+    const int cp = job.degrees.cp;
+    const AttentionImplementation attention = job.model.attention != AttentionImplementation::Auto
+                                                  ? job.model.attention
+                                                  : job.stack.kernels.attention;
+    if (!job.trace_file.empty() || job.is_executed()) {
+        refuse("parallel.cp",
+               fmt::format("context parallelism (cp {}) of a workload that is not a model", cp),
+               "say `cp: 1`, or describe the model");
+    } else if (attention == AttentionImplementation::Unfused) {
+        refuse("parallel.cp",
+               fmt::format("context parallelism (cp {}) with unfused attention", cp),
+               "say `workload.model.attention: flash2`, or `cp: 1`");
+    } else if (job.model.window > 0 && job.model.window < job.sequence) {
+        refuse(
+            "parallel.cp",
+            fmt::format(
+                "context parallelism (cp {}) with an attention window of {}", cp, job.model.window),
+            "say `cp: 1`");
+    }
+}
+
 void check_job(const JobCheck& check) {
     const Job& job = check.job;
     const auto refuse = [&](std::string_view path, std::string text, std::string hint) {
@@ -15,9 +39,7 @@ void check_job(const JobCheck& check) {
             std::move(hint);
     };
     if (job.degrees.cp > 1) {
-        refuse("parallel.cp",
-               fmt::format("context parallelism (cp {})", job.degrees.cp),
-               "say `cp: 1`; sequence_parallel with tp shares the sequence too");
+        check_context(job, refuse);
     }
     if (job.degrees.ep > 1 && !job.is_executed()) {
         refuse("parallel.ep",

@@ -184,9 +184,6 @@ class Mapper {
         if (ep_ > 1 || count("experts", 0) > 1) {
             return refuse(ep_ > 1 ? "expert parallelism" : "a model with experts", true);
         }
-        if (cp_ > 1) {
-            return refuse("context parallelism", true);
-        }
         if (!framework_.not_yet.empty()) {
             return refuse(framework_.not_yet, true);
         }
@@ -224,19 +221,31 @@ class Mapper {
         y += fmt::format("  sequence: {}\n", sequence_);
     }
 
+    // Megatron's default is the ring (context_parallel comm type p2p), and torchtitan's of 2024.
+    const char* context_kind() {
+        const bool heads =
+            mentions(row_.text("notes"), "a2a") || mentions(row_.text("notes"), "ulysses");
+        if (cp_ > 1 && !heads) {
+            assume("cp_kind: ring");
+        }
+        return heads ? "all_to_all" : "ring";
+    }
+
     void write_strategy(std::string& y) {
         y += fmt::format("batch: {{global: {}, micro: {}}}\n", global_, micro_);
         const bool sequence_parallel = row_.has("sequence_parallel")
                                            ? row_.whole("sequence_parallel").value_or(0) != 0
                                            : tp_ > 1 && framework_.sequence_parallel;
         y += fmt::format(
-            "parallel:\n  tp: {}\n  pp: {}\n  vpp: {}\n  cp: {}\n  dp: {}\n  sequence_parallel: "
+            "parallel:\n  tp: {}\n  pp: {}\n  vpp: {}\n  cp: {}\n  cp_kind: {}\n  dp: {}\n  "
+            "sequence_parallel: "
             "{}\n  "
             "schedule: {}\n  stage_layout: {}\n",
             tp_,
             pp_,
             vpp_,
             cp_,
+            context_kind(),
             dp_,
             sequence_parallel && tp_ > 1,
             vpp_ > 1 ? "interleaved_1f1b" : "1f1b",

@@ -28,7 +28,8 @@ void check_group(const Machine& machine, const std::vector<DeviceId>& group) {
                                       CollectiveKind::AllGather,
                                       CollectiveKind::ReduceScatter,
                                       CollectiveKind::Broadcast,
-                                      CollectiveKind::AllToAll}) {
+                                      CollectiveKind::AllToAll,
+                                      CollectiveKind::Shift}) {
         for (const std::int64_t bytes :
              {1LL, 1000LL, 65'536LL, 1'000'003LL, 8'388'608LL, 333'333'333LL, 17'179'869'184LL}) {
             const CollectiveCall call{.kind = kind, .bytes = Bytes{bytes}};

@@ -28,6 +28,7 @@ int source_of(CollectiveKind kind, int chunk, int chunks, int n) {
     switch (kind) {
     case CollectiveKind::AllGather:
     case CollectiveKind::AllToAll:
+    case CollectiveKind::Shift:
         return chunk / (chunks / n);
     case CollectiveKind::Broadcast:
         return 0;
@@ -42,6 +43,9 @@ int source_of(CollectiveKind kind, int chunk, int chunks, int n) {
 bool must_have(CollectiveKind kind, int rank, int chunk, int chunks, int n) {
     if (kind == CollectiveKind::ReduceScatter) {
         return chunk / (chunks / n) == rank;
+    }
+    if (kind == CollectiveKind::Shift) {
+        return (chunk + 1) % n == rank;
     }
     return kind != CollectiveKind::AllToAll || chunk % n == rank;
 }
@@ -116,6 +120,8 @@ double closed_form(CollectiveKind kind, int n) {
     case CollectiveKind::Broadcast:
     case CollectiveKind::AllToAll:
         return n - 1.0;
+    case CollectiveKind::Shift:
+        return n > 1 ? n : 0;
     }
     return 0;
 }
@@ -125,7 +131,8 @@ constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce,
                                      CollectiveKind::ReduceScatter,
                                      CollectiveKind::Broadcast,
                                      CollectiveKind::AllToAll,
-                                     CollectiveKind::Barrier};
+                                     CollectiveKind::Barrier,
+                                     CollectiveKind::Shift};
 
 void check_all(const Layout& layout, int pieces) {
     for (const AlgorithmEntry& entry : algorithms()) {

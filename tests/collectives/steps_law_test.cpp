@@ -107,6 +107,21 @@ TEST_CASE("ring all-gather and reduce-scatter take (n-1)(a + S/(nB)), to the pic
     }
 }
 
+TEST_CASE("a shift takes one hop, a + S/B, however many ranks there are") {
+    const Bytes bytes{1'000'003};
+    for (int n = 2; n <= 8; ++n) {
+        const Machine m = plain(1);
+        const Duration wanted = 500_ns + Duration{10'000'030};
+        CHECK(time_of(m, CollectiveKind::Shift, devices(n), bytes).alone == wanted);
+        CHECK(stepwise(m, CollectiveKind::Shift, devices(n), bytes) == wanted);
+    }
+    // Over 2 nodes of 8 ranks the two hops by NIC (10 GB/s, 2 us) are the slowest.
+    const Machine m = plain(2);
+    const Duration wanted = 2_us + Duration{100'000'300};
+    CHECK(time_of(m, CollectiveKind::Shift, devices(16), bytes).alone == wanted);
+    CHECK(stepwise(m, CollectiveKind::Shift, devices(16), bytes) == wanted);
+}
+
 TEST_CASE("a ring over nodes with one rank each runs at its NIC's rate") {
     // 4 nodes, a = 2 us (one switch), NIC 10 GB/s = 0.01 B/ps: 6 (2 us + S/(4 NIC)).
     const Machine m = plain(4);

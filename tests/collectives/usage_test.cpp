@@ -292,6 +292,7 @@ TEST_CASE(
                 }
                 check(CollectiveKind::ReduceScatter, kRing);
                 check(CollectiveKind::AllToAll, {Algorithm::Pairwise, Protocol::None});
+                check(CollectiveKind::Shift, {Algorithm::PointToPoint, Protocol::None});
             }
         }
         CHECK(alike > seen.size());

@@ -50,7 +50,7 @@ Segment backward(const std::vector<RankOp>& ops, bool overlap) {
                             .overlap_input_gradient = overlap},
                            entry);
     builder.add(layer, pass, "L0", 0);
-    (void)builder.finish("segment");
+    (void)builder.finish("segment", false);
     return programs.take().segments.at(0);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a launch costs what its pass costs: forward, recomputation, backward"
                             .backward_launch = Duration(7)},
                            {});
     builder.add(layer, pass, "L0", 0);
-    (void)builder.finish("segment");
+    (void)builder.finish("segment", false);
     const Segment s = programs.take().segments.at(0);
     CHECK(s.ops[0].host == Duration(3));
     CHECK(s.ops[1].host == Duration(5));
@@ -143,7 +143,7 @@ TEST_CASE("a launch costs what its pass costs: forward, recomputation, backward"
 TEST_CASE("a segment without ops, and a tensor-parallel collective at tp 1, are our bugs") {
     ProgramBuilder programs;
     SegmentBuilder empty(programs, {}, {});
-    CHECK_THROWS_AS((void)empty.finish("empty"), BugError);
+    CHECK_THROWS_AS((void)empty.finish("empty", false), BugError);
     SegmentBuilder alone(programs, {}, {});
     CHECK_THROWS_AS(
         alone.add_collective({.kind = CollectiveKind::AllReduce, .bytes = Bytes(8)}, "all-reduce"),

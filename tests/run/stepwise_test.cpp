@@ -35,7 +35,8 @@ TEST_CASE("a collective alone takes the same time message by message and as one 
                             What{CollectiveKind::AllReduce, "hierarchical"},
                             What{CollectiveKind::AllGather, ""},
                             What{CollectiveKind::ReduceScatter, ""},
-                            What{CollectiveKind::AllToAll, ""}}) {
+                            What{CollectiveKind::AllToAll, ""},
+                            What{CollectiveKind::Shift, ""}}) {
         for (const int nodes : {1, 2, 3, 8}) {
             CAPTURE(static_cast<int>(what.kind));
             CAPTURE(what.algorithm);
@@ -96,13 +97,14 @@ TEST_CASE(
             dice.chance(50) ? FabricKind::SingleSwitch : FabricKind::FatTree2;
         c.plan.machine.cluster.fabric.leaf_nodes = static_cast<int>(dice.range(1, 3));
         c.plan.machine.cluster.fabric.oversubscription = static_cast<double>(dice.range(1, 3));
-        const std::array<CollectiveKind, 4> kinds = {CollectiveKind::AllReduce,
+        const std::array<CollectiveKind, 5> kinds = {CollectiveKind::AllReduce,
                                                      CollectiveKind::AllGather,
                                                      CollectiveKind::ReduceScatter,
-                                                     CollectiveKind::AllToAll};
+                                                     CollectiveKind::AllToAll,
+                                                     CollectiveKind::Shift};
         std::vector<CollectiveCall> calls;
         for (std::int64_t i = dice.range(1, 3); i > 0; --i) {
-            calls.push_back({kinds[static_cast<std::size_t>(dice.range(0, 3))],
+            calls.push_back({kinds[static_cast<std::size_t>(dice.range(0, 4))],
                              dice.chance(50) ? GroupRole::Dp : GroupRole::Tp,
                              Bytes(dice.range(0, 3'000'000))});
         }

@@ -27,7 +27,8 @@ expect 1 "does not fit" run scenarios/llama3.1-405b-16384xh100.yaml
 expect 2 "[E0401]" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1
 expect 0 "step time" run $x --set machine.network.fidelity=stepwise
 expect 2 "[E0390]" run scenarios/gpt3-175b-1024xa100.yaml --set stack.overlap.p2p=overlapped
-expect 2 "[E0390]" run $x --set parallel.cp=2 --set parallel.dp=4
+expect 0 "step time" run $x --set parallel.cp=2 --set parallel.dp=4
+expect 2 "with unfused attention is not simulated" run $x --set parallel.cp=2 --set parallel.dp=4 --set workload.model.attention=unfused
 expect 2 "[E0390]" check scenarios/gpt2-8xa100.yaml --set workload.model=mixtral-8x7b
 expect 2 "[E0390]" program $x --set workload.model=mixtral-8x7b
 expect 0 "mixtral" trace $x --set workload.model=mixtral-8x7b

@@ -48,6 +48,7 @@ struct AlgorithmEntry {
 [[nodiscard]] AlgorithmEntry hierarchical_entry();
 [[nodiscard]] AlgorithmEntry nvls_entry();
 [[nodiscard]] AlgorithmEntry pairwise_entry();
+[[nodiscard]] AlgorithmEntry shift_entry();
 
 // Shared by them.
 

@@ -15,7 +15,7 @@ namespace memwall {
 namespace {
 
 bool serves(CollectiveKind kind) {
-    return kind != CollectiveKind::AllToAll;
+    return kind != CollectiveKind::AllToAll && kind != CollectiveKind::Shift;
 }
 
 std::string obstacle(const GroupShape&) {

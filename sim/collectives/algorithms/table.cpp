@@ -8,12 +8,13 @@
 namespace memwall {
 
 std::span<const AlgorithmEntry> algorithms() {
-    static const std::array<AlgorithmEntry, 5> table = {
+    static const std::array<AlgorithmEntry, 6> table = {
         ring_entry(),
         tree_entry(),
         hierarchical_entry(),
         nvls_entry(),
         pairwise_entry(),
+        shift_entry(),
     };
     return table;
 }
@@ -28,7 +29,9 @@ const AlgorithmEntry& entry_of(Algorithm algorithm) {
 }
 
 Algorithm default_algorithm(CollectiveKind kind) {
-    return kind == CollectiveKind::AllToAll ? Algorithm::Pairwise : Algorithm::Ring;
+    return kind == CollectiveKind::AllToAll ? Algorithm::Pairwise
+           : kind == CollectiveKind::Shift  ? Algorithm::PointToPoint
+                                            : Algorithm::Ring;
 }
 
 int best_pieces(const Pipeline& pipeline) {

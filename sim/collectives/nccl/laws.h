@@ -28,6 +28,9 @@ struct LawTime {
 [[nodiscard]] LawTime broadcast_law(const NcclView& view, Protocol protocol, double bytes);
 [[nodiscard]] LawTime all_to_all_law(const NcclView& view, double bytes);
 [[nodiscard]] Protocol all_to_all_protocol(const NcclView& view, double bytes);
+// Shift (shift.cpp), both. Raw rates of the hops are in the shape.
+[[nodiscard]] LawTime shift_law(const NcclView& view, const GroupShape& shape, double bytes);
+[[nodiscard]] Protocol shift_protocol(const NcclView& view, double bytes);
 
 // Ring steps: N.
 [[nodiscard]] double ring_steps(CollectiveKind kind, double n);

@@ -13,7 +13,7 @@ Items backward_reducing_last(Lowering& lowering,
                              MicroBatch micro_batch) {
     const std::size_t count = chunk.units.size();
     if (!micro_batch.last || !lowering.overlaps_reduction()) {
-        return {segment_item(lowering, chunk, {.backward = true, .end = count})};
+        return segment_items(lowering, chunk, {.backward = true, .end = count});
     }
     Items items;
     const std::int64_t size = bucket_parameters(lowering);
@@ -24,7 +24,7 @@ Items backward_reducing_last(Lowering& lowering,
         if (pending < size && i > 0) {
             continue;
         }
-        items.push_back(segment_item(lowering, chunk, {.backward = true, .begin = i, .end = end}));
+        append_segment(lowering, chunk, {.backward = true, .begin = i, .end = end}, items);
         end = i;
         for (; pending >= size; pending -= size) {
             append_reduction(lowering, {.parameters = size}, {}, items);

@@ -193,7 +193,7 @@ Items FsdpPass::forward() {
         if (policy_.blocking_reduce) {
             whole.entry.push_back(reduction_slot(lowering_));
         }
-        items_.push_back(segment_item(lowering_, chunk_, whole));
+        append_segment(lowering_, chunk_, whole, items_);
         return std::move(items_);
     }
     for (std::size_t k = 0; k < std::min(prefetch, blocks_.size()); ++k) {
@@ -206,7 +206,7 @@ Items FsdpPass::forward() {
     if (blocks_.front() > 0) {
         SegmentRequest embedding{.backward = false, .begin = 0, .end = blocks_.front()};
         embedding.entry = std::exchange(entry, {});
-        items_.push_back(segment_item(lowering_, chunk_, embedding));
+        append_segment(lowering_, chunk_, embedding, items_);
     }
     for (std::size_t k = 0; k < blocks_.size(); ++k) {
         if (k + prefetch < blocks_.size()) {
@@ -221,7 +221,7 @@ Items FsdpPass::forward() {
             block.memory.push_back(
                 {.unit = blocks_[k], .after = true, .event = gathered(blocks_[k], false)});
         }
-        items_.push_back(segment_item(lowering_, chunk_, block));
+        append_segment(lowering_, chunk_, block, items_);
     }
     return std::move(items_);
 }
@@ -268,7 +268,7 @@ void FsdpPass::backward_segment(std::size_t begin,
             segment.memory.push_back({.unit = i, .after = true, .event = gathered(i, false)});
         }
     }
-    items_.push_back(segment_item(lowering_, chunk_, segment));
+    append_segment(lowering_, chunk_, segment, items_);
 }
 
 // Gradients that stay whole over the step.

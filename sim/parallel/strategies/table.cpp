@@ -50,7 +50,7 @@ Items plain_forward(Lowering& lowering,
                     const Stage& /*stage*/,
                     const Chunk& chunk,
                     MicroBatch /*micro_batch*/) {
-    return {segment_item(lowering, chunk, {.end = chunk.units.size()})};
+    return segment_items(lowering, chunk, {.end = chunk.units.size()});
 }
 
 }  // namespace memwall

@@ -87,7 +87,7 @@ Items forward_after_gather(Lowering& lowering,
         if (micro_batch.first && lowering.job.degrees.shard > 1) {
             request.entry.push_back(kSlotParameters);  // gathered at the end of the step before
         }
-        return {segment_item(lowering, chunk, request)};
+        return segment_items(lowering, chunk, request);
     }
     Items items;
     const std::vector<GatherGroup> groups = gather_groups(lowering, stage);
@@ -97,7 +97,7 @@ Items forward_after_gather(Lowering& lowering,
             request.end = groups[g].end;
             request.entry = blocking;
             request.entry.push_back(slot_of_group(g));
-            items.push_back(segment_item(lowering, chunk, request));
+            append_segment(lowering, chunk, request, items);
         }
     }
     return items;

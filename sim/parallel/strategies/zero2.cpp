@@ -50,7 +50,7 @@ Items zero2_backward(Lowering& lowering,
         if (!overlap) {
             request.entry = {reduction_slot(lowering)};
         }
-        items.push_back(segment_item(lowering, chunk, request));
+        append_segment(lowering, chunk, request, items);
         end = i;
         for (; size > 0 && pending >= size; pending -= size) {
             append_reduction(lowering, {.parameters = size}, release, items);
