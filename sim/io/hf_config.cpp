@@ -128,7 +128,7 @@ std::vector<bool> expert_layers(const Config& c, std::int64_t layers, bool deeps
     return flags;
 }
 
-constexpr std::int64_t kLayersMax = 100'000;  // more is a mistake, and each gets a flag
+constexpr std::int64_t kLayersMax = 10'000;  // more is a mistake, and each gets a flag
 
 void experts(const Config& c, ModelDocument& m) {
     const Names count = {

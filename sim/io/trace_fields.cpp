@@ -1,11 +1,16 @@
 #include "sim/io/trace_fields.h"
 
+#include <limits>
 #include <utility>
 
 #include "sim/model/names.h"
 
 namespace memwall {
 namespace {
+
+constexpr double kLaunchesMax = 100'000;  // kernels behind one op; each costs the host time only
+constexpr double kCallsMax = 1'000;       // each is an op of its own
+constexpr double kKernelFlopsMax = 1e21;  // the largest card takes a week for it
 
 // A key that is written only when the value is not the usual one.
 template <class T>
@@ -43,7 +48,7 @@ void describe_op(Fields& f, TraceOp& op, TraceItemFile& v) {
         f.map("split", op.split);
     }
     unless(f, "module", op.module, TraceModule::Other);
-    unless(f, "launches", op.launches, 1, kNonNegative);
+    unless(f, "launches", op.launches, 1, at_most(kLaunchesMax));
     unless(f, "per_token", op.per_token, true);
     if (f.has("condition", op.condition.has_value())) {
         ShardCondition condition = op.condition.value_or(ShardCondition{});
@@ -68,7 +73,7 @@ void describe_boundary(Fields& f, TraceBoundary& b) {
     f.leaf("boundary", b.kind, kRequired);
     unless(f, "pass", b.pass, Pass::Forward);
     f.leaf("bytes", b.bytes, kRequired | kNonNegative);
-    unless(f, "calls", b.calls, 1, kPositive);
+    unless(f, "calls", b.calls, 1, between(1, kCallsMax));
     unless(f, "module", b.module, TraceModule::Other);
 }
 
@@ -103,7 +108,7 @@ void describe(Fields& f, Gemm& v) {
     unless(f, "batch", v.batch, 1, kPositive);
     unless(f, "dtype", v.dtype, Dtype::Bf16);
     unless(f, "role", v.role, GemmRole::Forward);
-    unless(f, "output_bytes", v.output_bytes, 2, kPositive);
+    unless(f, "output_bytes", v.output_bytes, 2, between(1, 8));
 }
 
 void describe(Fields& f, Attention& v) {
@@ -123,17 +128,17 @@ void describe(Fields& f, Attention& v) {
 
 void describe(Fields& f, MemoryBound& v) {
     f.leaf("kind", v.kind, kRequired);
-    f.leaf("bytes", v.bytes, kRequired | kNonNegative);
+    f.leaf("bytes", v.bytes, kRequired | kPositive);
 }
 
 void describe(Fields& f, Copy& v) {
-    f.leaf("bytes", v.bytes, kRequired | kNonNegative);
+    f.leaf("bytes", v.bytes, kRequired | kPositive);
     unless(f, "to_device", v.to_device, true);
 }
 
 void describe(Fields& f, Measured& v) {
     f.leaf("duration", v.duration, kRequired | kNonNegative);
-    unless(f, "flops", v.flops.value, 0, kNonNegative);
+    unless(f, "flops", v.flops.value, 0, at_most(kKernelFlopsMax));
 }
 
 void describe(Fields& f, KernelSplit& v) {
@@ -163,7 +168,7 @@ void describe(Fields& f, TraceTensor& v) {
     unless(f, "per_token", v.per_token, true);
     if (f.has("last_forward_item", v.last_forward_item >= 0)) {
         std::int64_t item = v.last_forward_item;
-        f.leaf("last_forward_item", item, kNonNegative);
+        f.leaf("last_forward_item", item, at_most(std::numeric_limits<std::int32_t>::max()));
         v.last_forward_item = static_cast<std::int32_t>(item);
     }
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "sim/io/flow_text.h"
 #include "sim/io/trace_fields.h"
+#include "sim/io/trace_header.h"
 #include "sim/io/yaml.h"
 #include "sim/spec/read.h"
 #include "sim/spec/write.h"
@@ -17,7 +19,7 @@ namespace {
 
 constexpr std::string_view kSchema = "memwall/trace/1";
 constexpr std::size_t kTensorsMax = 65'535;  // indices have 16 bits
-constexpr std::int64_t kLayersMax = 100'000;
+constexpr std::int64_t kLayersMax = 10'000;
 
 // --- writing
 
@@ -103,8 +105,12 @@ class KindReader {
         items(file_.backward, "backward", file_.layer.backward);
         if (diagnostics_.errors() == errors_before_) {
             std::vector<bool> saved(file_.layer.tensors.size(), false);
-            check_lives(true, saved);
-            check_lives(false, saved);
+            for (const std::set<ShardCondition>& holding : cases()) {
+                check_lives(holding, saved);
+                if (diagnostics_.errors() != errors_before_) {
+                    return std::move(file_.layer);
+                }
+            }
             take_saved(saved);
         }
         return std::move(file_.layer);
@@ -142,10 +148,24 @@ class KindReader {
             if (static_cast<double>(tensors[i].bytes.value) > kBytesMax) {
                 too_large(item_node("tensors", i).place, tensors[i].name);
             }
+            check_last_use(i);
             if (!names_.emplace(tensors[i].name, i).second) {
                 error(item_node("tensors", i).place,
                       fmt::format("tensor '{}' is listed twice", tensors[i].name));
             }
+        }
+    }
+
+    void check_last_use(std::size_t i) {
+        const TraceTensor& tensor = file_.layer.tensors[i];
+        const auto items = static_cast<std::int64_t>(file_.forward.size());
+        if (tensor.last_forward_item >= items) {
+            error(item_node("tensors", i).find("last_forward_item")->place,
+                  fmt::format("last_forward_item {} of tensor '{}' is not an item of forward",
+                              tensor.last_forward_item,
+                              tensor.name),
+                  items == 0 ? "forward of this kind has no items"
+                             : fmt::format("its items count from 0 to {}", items - 1));
         }
     }
 
@@ -193,15 +213,45 @@ class KindReader {
         }
     }
 
-    // Plays forward then backward with the conditional ops that apply when their condition holds (or not). Marks in `saved`
-    // what is alive between the two.
-    void check_lives(bool holds, std::vector<bool>& saved) {
+    // Which conditions hold together: none, all, and what the degrees of tensor parallelism make of them.
+    [[nodiscard]] std::set<std::set<ShardCondition>> cases() const {
+        constexpr std::int64_t kTpMax = 1024;  // the GPUs of a node
+        std::set<ShardCondition> all;
+        for (const auto* list : {&file_.layer.forward, &file_.layer.backward}) {
+            for (const TraceItem& item : *list) {
+                if (item.op && item.op->condition) {
+                    all.insert(made_to_hold(*item.op->condition));
+                }
+            }
+        }
+        std::set<std::set<ShardCondition>> cases = {{}, all};
+        for (std::int64_t tp = 1; tp <= kTpMax && all.size() > 1; ++tp) {
+            std::set<ShardCondition> holding;
+            for (const ShardCondition& condition : all) {
+                if (condition.whole / tp % condition.multiple == 0) {
+                    holding.insert(condition);
+                }
+            }
+            cases.insert(std::move(holding));
+        }
+        return cases;
+    }
+
+    static ShardCondition made_to_hold(ShardCondition condition) {
+        condition.holds = true;
+        return condition;
+    }
+
+    // Plays forward then backward with the conditional ops that apply when these conditions hold and no others. Marks in
+    // `saved` what is alive between the two.
+    void check_lives(const std::set<ShardCondition>& holding, std::vector<bool>& saved) {
         enum class State : unsigned char { Absent, Live, Freed };
         std::vector<State> states(file_.layer.tensors.size(), State::Absent);
         const auto play = [&](const std::vector<TraceItem>& list, const char* name) {
             for (std::size_t i = 0; i < list.size(); ++i) {
                 const std::optional<TraceOp>& op = list[i].op;
-                if (!op || (op->condition && op->condition->holds != holds)) {
+                if (!op || (op->condition && op->condition->holds !=
+                                                 holding.contains(made_to_hold(*op->condition)))) {
                     continue;
                 }
                 const Place& place = item_node(name, i).place;
@@ -335,6 +385,9 @@ std::optional<WorkloadTrace> from_file(TraceFile& file,
     }
     if (diagnostics.errors() == errors_before) {
         check_totals(trace, doc, diagnostics);
+    }
+    if (diagnostics.errors() == errors_before) {
+        check_trace_header(trace, doc, diagnostics);
     }
     if (layers == 0 && diagnostics.errors() == errors_before) {
         diagnostics.error("E0530", layers_doc.place, "a trace without layers");

@@ -16,13 +16,11 @@ std::string range_name(const Chunk& chunk, std::size_t begin, std::size_t end) {
 }
 
 std::vector<std::int64_t> cache_key(const Chunk& chunk, const SegmentRequest& request) {
-    std::vector<std::int64_t> key = chunk.key;
-    key.insert(key.end(),
-               {-1,
-                request.backward ? 1 : 0,
-                static_cast<std::int64_t>(request.begin),
-                static_cast<std::int64_t>(request.end),
-                -1});
+    std::vector<std::int64_t> key = {chunk.key_number,
+                                     request.backward ? 1 : 0,
+                                     static_cast<std::int64_t>(request.begin),
+                                     static_cast<std::int64_t>(request.end),
+                                     -1};
     key.insert(key.end(), request.entry.begin(), request.entry.end());
     for (const UnitMemory& memory : request.memory) {
         key.insert(key.end(),
@@ -97,6 +95,13 @@ std::vector<RankParameters> Stage::units() const {
         }
     }
     return result;
+}
+
+void number_keys(Lowering& lowering, Stage& stage) {
+    for (Chunk& chunk : stage.chunks) {
+        const auto next = static_cast<std::int64_t>(lowering.chunk_keys.size());
+        chunk.key_number = lowering.chunk_keys.try_emplace(chunk.key, next).first->second;
+    }
 }
 
 void append_segment(Lowering& lowering,

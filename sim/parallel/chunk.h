@@ -31,8 +31,10 @@ struct Chunk {
     std::vector<Unit> units;  // in forward order
     bool first = false;       // of the whole pipeline: receives no activation
     bool last = false;
-    // Chunks with equal keys run the same segments.
+    // Chunks with equal keys run the same segments. A key is as long as its chunk: each segment keeps the number of the key,
+    // not the key itself.
     std::vector<std::int64_t> key;
+    std::int64_t key_number = 0;  // number_keys()
 };
 
 struct Stage {
@@ -69,6 +71,7 @@ struct Lowering {
     std::vector<std::uint16_t> forward_entry;  // slots of p2p that a pass waits for
     std::vector<std::uint16_t> backward_entry;
     bool gather_boundary = false;  // scatter/gather p2p: the receiver gathers within tp
+    std::map<std::vector<std::int64_t>, std::int64_t> chunk_keys;  // seen before -> key_number
     std::map<std::vector<std::int64_t>, std::vector<Item>>
         segments;  // built before, by chunk key, range and entry
 
@@ -84,6 +87,9 @@ struct Lowering {
         return bytes_per_element(job.parallel.gradients.reduce_dtype);
     }
 };
+
+// Before any of their segments is asked for.
+void number_keys(Lowering& lowering, Stage& stage);
 
 // Memory that a strategy moves when a unit of the segment begins or has ended.
 struct UnitMemory {

@@ -45,7 +45,7 @@ class Lowerer {
 
   private:
     void prepare();
-    Program lower_stage(const Stage& stage);
+    Program lower_stage(Stage stage);
     void append_pipeline(const Stage& stage, const Strategy& strategy, Program& program);
     std::vector<std::array<PassPlans, 2>> plan_passes(const Stage& stage, const Strategy& strategy);
     Item exchange_item(int stage, const PipelineAction& action);
@@ -119,7 +119,8 @@ Item in_pass(Item item, const Slot& slot) {
     return item;
 }
 
-Program Lowerer::lower_stage(const Stage& stage) {
+Program Lowerer::lower_stage(Stage stage) {
+    number_keys(lowering_, stage);
     const Strategy& strategy = strategy_entry(job_.parallel.sharding.kind);
     Program program;
     program.stage = stage.index;

@@ -44,6 +44,27 @@ void check_kernels(const JobCheck& check, const ProgramSet& programs) {
     }
 }
 
+// Places within a segment have 16 bits (run/code.h); some are left for records.
+void check_segments(const JobCheck& check, const ProgramSet& programs) {
+    constexpr std::size_t kOpsMost = 65'000;
+    const auto longest = std::max_element(
+        programs.segments.begin(), programs.segments.end(), [](const Segment& a, const Segment& b) {
+            return a.ops.size() < b.ops.size();
+        });
+    if (longest == programs.segments.end() || longest->ops.size() <= kOpsMost) {
+        return;
+    }
+    check
+        .error("E0336",
+               check.job.trace_file.empty() ? "workload.model" : "workload.trace",
+               fmt::format("{} ops of '{}' in one pass of a stage are beyond what is simulated",
+                           longest->ops.size(),
+                           longest->name))
+        .hint = fmt::format(
+        "at most {}: fewer layers, or more stages or model chunks (parallel.pp, parallel.vpp)",
+        kOpsMost);
+}
+
 class CollectiveCheck {
   public:
     CollectiveCheck(const Plan& plan,
@@ -232,6 +253,7 @@ bool check_feasible(const Plan& plan,
         const DocNode* document =
             j == 0 ? &composed : composed.find("background")->items[j - 1].find("scenario");
         check_kernels({plan.jobs[j], plan.machine, *document, diagnostics}, *programs[j]);
+        check_segments({plan.jobs[j], plan.machine, *document, diagnostics}, *programs[j]);
         const auto seconds = collectives.check(plan.jobs[j], *programs[j]);
         if (diagnostics.errors() == before) {
             check_length({plan.jobs[j], plan.machine, *document, diagnostics},

@@ -67,7 +67,7 @@ void check_products(const JobCheck& check) {
 void check_sizes(const JobCheck& check) {
     const Job& job = check.job;
     const std::array limits = {
-        SizeLimit{"workload.model.layers", job.model.layers, 100'000},
+        SizeLimit{"workload.model.layers", job.model.layers, 10'000},
         SizeLimit{"workload.model.hidden", job.model.hidden, std::int64_t{1} << 24},
         SizeLimit{"workload.model.heads", job.model.heads, std::int64_t{1} << 20},
         SizeLimit{"workload.model.kv_heads", job.model.kv_heads, std::int64_t{1} << 20},

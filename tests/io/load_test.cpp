@@ -268,7 +268,7 @@ TEST_CASE("sizes whose product leaves 64 bits are refused") {
     const Diagnostic model = first_error(files,
                                          {"workload.model.hidden=16777216",
                                           "workload.model.ffn=67108864",
-                                          "workload.model.layers=100000"});
+                                          "workload.model.layers=10000"});
     CHECK(model.code == "E0336");
     CHECK(model.text.find("parameters") != std::string::npos);
     const Diagnostic tokens = first_error(

@@ -1,6 +1,7 @@
 #include "sim/io/trace_file.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/model/build.h"
 
@@ -211,11 +212,94 @@ TEST_CASE("sizes beyond 1 PiB are refused") {
                  "parameters: [{name: w, rows: 4000000000, columns: 4000000000}]");
     CHECK(bad(text).text == "'w' is larger than 1 PiB");
     text = small(kForward, kBackward, "[{name: x, bytes: 900TiB}]");
-    text.replace(text.find("layers: 2"), 9, "layers: 90000");
+    text.replace(text.find("layers: 2"), 9, "layers: 9000");
     CHECK(bad(text).text == "layers is beyond what is simulated");
     text = small(kForward, kBackward);
     text.replace(text.find("tokens: 4"), 9, "tokens: 4000000000000");
     CHECK(bad(text).text == "tokens is beyond what is simulated");
+}
+
+TEST_CASE("a kernel that moves memory moves some") {
+    const Diagnostic memory = bad(small("{op: a, memory: {kind: norm, bytes: 0B}}", kBackward));
+    CHECK(memory.code == "E0206");
+    CHECK(memory.place.line == 17);
+    CHECK(bad(small("{op: a, copy: {bytes: 0B}}", kBackward)).code == "E0206");
+}
+
+TEST_CASE("counts that become ops are bounded") {
+    CHECK(bad(small("{op: a, launches: 2000000000, memory: {kind: norm, bytes: 1B}}", kBackward))
+              .code == "E0206");
+    CHECK(bad(small("{boundary: loss, bytes: 1B, calls: 2000000000}", kBackward)).code == "E0206");
+    CHECK(bad(small("{op: a, gemm: {m: 4, n: 4, k: 4, output_bytes: 9}}", kBackward)).code ==
+          "E0206");
+}
+
+TEST_CASE("tensors live and end whichever conditions hold together") {
+    // At tp 1 both hold; at tp 2 8 / 2 is even and 6 / 2 is odd: x is made and never ends.
+    const auto op = [](const char* rest, int whole) {
+        return fmt::format(
+            "{{op: a, {}memory: {{kind: norm, bytes: 1B}}, condition: {{whole: {}, "
+            "multiple: 2, holds: true}}, ",
+            rest,
+            whole);
+    };
+    const std::string tensors = "[{name: x, bytes: 8B}]";
+    const std::string makes = op("", 8) + "allocates: [x]}";
+    Diagnostics d;
+    CHECK(read_trace(
+              "t.yaml", small(makes, op("pass: input_gradient, ", 8) + "frees: [x]}", tensors), d)
+              .has_value());
+    const std::string other = op("pass: input_gradient, ", 6) + "frees: [x]}";
+    CHECK(bad(small(makes, other, tensors)).code == "E0530");
+}
+
+TEST_CASE("the last use of a tensor is an item of forward") {
+    const std::string makes = "{op: a, memory: {kind: norm, bytes: 1B}, allocates: [x]}";
+    const std::string ends =
+        "{op: b, pass: input_gradient, memory: {kind: norm, bytes: 1B}, frees: [x]}";
+    const auto with = [&](const char* item) {
+        return small(
+            makes, ends, fmt::format("[{{name: x, bytes: 8B, last_forward_item: {}}}]", item));
+    };
+    Diagnostics d;
+    CHECK(read_trace("t.yaml", with("0"), d).has_value());
+    const Diagnostic beyond = bad(with("1"));
+    CHECK(beyond.code == "E0530");
+    CHECK(beyond.text == "last_forward_item 1 of tensor 'x' is not an item of forward");
+    CHECK(beyond.hint == "its items count from 0 to 0");
+    CHECK(beyond.place == Place{"t.yaml", 15, 55});
+    CHECK(bad(with("4294967296")).code == "E0206");  // 0 when cut to 32 bits
+}
+
+TEST_CASE("what the header states is what the layers hold") {
+    // 3 layers of 12 x 256^2 weights in products and 256 wide attention, a head of 256 x 1000 (padded to 1000 here).
+    const auto written = [](std::int64_t matmul, std::int64_t attention) {
+        WorkloadTrace trace = build_trace(
+            gpt(), stack_2021(), {.micro_batch = 2, .sequence = 128, .gradient_bytes = 4});
+        trace.matmul_parameters = matmul;
+        trace.attention_flops_factor = attention;
+        return write_trace(trace, TraceFormat::Yaml);
+    };
+    constexpr std::int64_t kLayers = std::int64_t{3} * 12 * 256 * 256;
+    constexpr std::int64_t kHead = 256 * 1000;
+    Diagnostics d;
+    CHECK(read_trace("t", written(kLayers + kHead, 3 * 256), d).has_value());
+    for (const std::int64_t wrong : {std::int64_t{1}, kLayers / 2, 2 * (kLayers + kHead)}) {
+        const Diagnostic error = bad(written(wrong, 3 * 256));
+        CHECK(error.code == "E0530");
+        CHECK(error.text == fmt::format("matmul_parameters {} differs from what the layers list: "
+                                        "2359296, with the head 2615296",
+                                        wrong));
+        CHECK(error.place.line > 1);
+    }
+    for (const std::int64_t wrong : {0, 384, 99'999'999}) {
+        const Diagnostic error = bad(written(kLayers + kHead, wrong));
+        CHECK(error.code == "E0530");
+        CHECK(error.text ==
+              fmt::format("attention_flops_factor {} differs from the 768 of the layers' "
+                          "attention kernels",
+                          wrong));
+    }
 }
 
 TEST_CASE("pass and list agree") {

@@ -8,6 +8,7 @@
 
 #include "sim/core/check.h"
 #include "sim/memory/states.h"
+#include "sim/parallel/chunk.h"
 #include "tests/parallel/fixture.h"
 
 using namespace memwall;
@@ -391,6 +392,29 @@ TEST_CASE("equal chunks of all stages share their segments") {
     const Shape shape{.tp = 2, .pp = 4, .vpp = 6, .m = 8};
     const ProgramSet set = lower(tiny_job(shape), trace_of(shape));
     CHECK(set.segments.size() == 6);  // first, middle and last chunk, forward and backward
+}
+
+// A key is as long as its chunk: with the whole key in every segment, the memory of a stage would grow with the square of its
+// layers.
+TEST_CASE("chunks with equal keys have one number, others have their own") {
+    const Shape shape{};
+    const Job job = tiny_job(shape);
+    const WorkloadTrace trace = trace_of(shape);
+    ProgramBuilder programs;
+    Lowering lowering(job, trace, programs);
+    Stage stage;
+    stage.chunks.resize(3);
+    stage.chunks[0].key = {1, 2, 3};
+    stage.chunks[1].key = {1, 2};
+    stage.chunks[2].key = {1, 2, 3};
+    number_keys(lowering, stage);
+    CHECK(stage.chunks[0].key_number == stage.chunks[2].key_number);
+    CHECK(stage.chunks[0].key_number != stage.chunks[1].key_number);
+    Stage next;
+    next.chunks.resize(1);
+    next.chunks[0].key = {1, 2};
+    number_keys(lowering, next);
+    CHECK(next.chunks[0].key_number == stage.chunks[1].key_number);
 }
 
 TEST_CASE("what is not lowered is our bug to let through") {

@@ -118,3 +118,24 @@ TEST_CASE("a run longer than the clock counts is refused, with what takes the ti
     CHECK(found[0].text == "2 steps of about 13.9 days are beyond what the clock counts");
     CHECK(found[0].notes.at(0).text.find("most of it is collectives") == 0);
 }
+
+TEST_CASE("a pass of more ops than places have numbers is refused") {
+    const auto with = [](std::size_t ops) {
+        Case c = calling_all_reduce(1, 4, "ring");
+        c.plan.machine.cluster.node.gpu.sms = 10;
+        c.programs[0].kernels = {Measured{.duration = Duration(1000), .flops = Flops(0)}};
+        Op op;
+        op.category = Category::Compute;
+        Segment segment;
+        segment.name = "forward L0..L9";
+        segment.ops.assign(ops, op);
+        c.programs[0].segments = {segment};
+        return c;
+    };
+    CHECK(findings(with(65'000)).empty());
+    const std::vector<Diagnostic> found = findings(with(65'537));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].code == "E0336");
+    CHECK(found[0].text ==
+          "65537 ops of 'forward L0..L9' in one pass of a stage are beyond what is simulated");
+}
