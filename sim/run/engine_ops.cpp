@@ -226,7 +226,7 @@ void Engine::op_done(std::uint32_t r, Stream s, const Span& span) {
     const Piece& piece = code_.pieces[node.piece];
     const CodeOp& op = ops_of(piece)[stream.op];
     ++events_;
-    ++ops_;
+    ops_ += rank.job == 0 ? 1 : 0;
     std::uint16_t streams = bit(s);
     if (op.record != kNone16) {
         const std::uint32_t index = node.records + op.record;

@@ -354,7 +354,7 @@ void Engine::publish(std::uint32_t r,
     if (first) {
         running.evaluated = true;
         ++events_;
-        ops_ += piece.size();
+        ops_ += rank.job == 0 ? piece.size() : 0;
         compute.busy = false;
         next_node(rank, compute, Stream::Compute);
         running.compute_wraps = compute.step != running.step;

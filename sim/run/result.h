@@ -109,7 +109,7 @@ struct RunResult {
     std::vector<MemorySample> memory_timeline;  // of the same ranks
     std::uint64_t ranks = 0;
     std::uint64_t events = 0;  // retirements
-    std::uint64_t ops = 0;     // ops they stand for, in the folded programs
+    std::uint64_t ops = 0;     // ops of the first job that they stand for, in the folded programs
     std::uint64_t signature =
         0;  // hash over step ends, breakdowns and peaks, independent of folding and coalescing
     std::string

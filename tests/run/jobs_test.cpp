@@ -129,6 +129,29 @@ TEST_CASE("links of a background job carry what they can carry in the measured s
     }
 }
 
+// How far another job has come when the first ends is counted op by op or piece by piece: its ops are left out. Here 2 ranks
+// (or one class of them) make one op in each of 2 steps.
+TEST_CASE("ops are those of the first job, whatever runs beside it") {
+    for (const std::int64_t bytes : {300'000LL, 1'500'000LL}) {
+        Plan plan;
+        plan.machine = machine_of(2);
+        plan.jobs.resize(2);
+        for (int j = 0; j < 2; ++j) {
+            plan.jobs[static_cast<std::size_t>(j)].first_node = j;
+            plan.jobs[static_cast<std::size_t>(j)].nodes = 1;
+            plan.jobs[static_cast<std::size_t>(j)].degrees.dp = 2;
+        }
+        const ProgramSet measured = all_reduce(1'000'000);
+        const ProgramSet beside = all_reduce(bytes);
+        for (const bool fold : {false, true}) {
+            plan.run.fold = fold;
+            SimulateOptions options;
+            options.programs = {&measured, &beside};
+            CHECK(simulate(plan, options).ops == (fold ? 2 : 4));
+        }
+    }
+}
+
 // 800 MB at 1000 GB/s x 0.8 take 1 ms; a stack that keeps half of the rate needs 2 ms.
 TEST_CASE("kernels of a job run at the rates that its own stack keeps") {
     Plan plan;
