@@ -53,28 +53,9 @@ Flops over_all_ranks(const Job& job, const std::vector<double>& per_stage) {
     return Flops(std::accumulate(per_stage.begin(), per_stage.end(), 0.0) * ranks_per_stage);
 }
 
-// A datasheet states a boost clock that cards exceed: under load RTX cards reach 1.02 of their peak in products.
-double at_peak(const Gpu& gpu, Dtype dtype, Flops flops) {
-    const auto peak = gpu.peak.find(dtype);
-    if (peak == gpu.peak.end()) {
-        return 0;
-    }
-    double rate = peak->second.value;
-    if (const auto gemm = gemm_rates(gpu, dtype)) {
-        const GemmRoleFactors& roles = gpu.gemm_roles;
-        rate = std::max(rate,
-                        gemm->rates.burst.value /
-                            std::min({roles.forward, roles.input_gradient, roles.weight_gradient}));
-    }
-    for (const auto* table : {&gpu.attention_forward,
-                              &gpu.attention_backward,
-                              &gpu.flash2_forward,
-                              &gpu.flash2_backward}) {
-        for (const auto& [format, rates] : *table) {
-            rate = std::max(rate, rates.matrix.value);
-        }
-    }
-    return flops.value / rate;
+double at_fastest(const Gpu& gpu, Dtype dtype, Flops flops) {
+    const FlopRate rate = fastest_rate(gpu, dtype);
+    return rate.value > 0 ? flops.value / rate.value : 0;
 }
 
 }  // namespace
@@ -114,14 +95,37 @@ Flops executed_flops(const Job& job, const ProgramSet& programs) {
                           }));
 }
 
-double seconds_at_peak(const Gpu& gpu, const ProgramSet& programs) {
+FlopRate fastest_rate(const Gpu& gpu, Dtype dtype) {
+    const auto peak = gpu.peak.find(dtype);
+    if (peak == gpu.peak.end()) {
+        return FlopRate(0);
+    }
+    double rate = peak->second.value;
+    if (const auto gemm = gemm_rates(gpu, dtype)) {
+        const GemmRoleFactors& roles = gpu.gemm_roles;
+        rate = std::max(rate,
+                        gemm->rates.burst.value /
+                            std::min({roles.forward, roles.input_gradient, roles.weight_gradient}));
+    }
+    for (const auto* table : {&gpu.attention_forward,
+                              &gpu.attention_backward,
+                              &gpu.flash2_forward,
+                              &gpu.flash2_backward}) {
+        for (const auto& [format, rates] : *table) {
+            rate = std::max(rate, rates.matrix.value);
+        }
+    }
+    return FlopRate(rate);
+}
+
+double seconds_at_fastest_rate(const Gpu& gpu, const ProgramSet& programs) {
     const std::vector<double> seconds =
         sum_per_stage(programs, [&](const Op&, const Kernel& kernel) {
             if (const auto* gemm = std::get_if<Gemm>(&kernel)) {
-                return at_peak(gpu, gemm->dtype, flops_of(kernel));
+                return at_fastest(gpu, gemm->dtype, flops_of(kernel));
             }
             const auto* attention = std::get_if<Attention>(&kernel);
-            return attention == nullptr ? 0.0 : at_peak(gpu, attention->dtype, flops_of(kernel));
+            return attention == nullptr ? 0.0 : at_fastest(gpu, attention->dtype, flops_of(kernel));
         });
     return seconds.empty() ? 0 : *std::max_element(seconds.begin(), seconds.end());
 }

@@ -27,8 +27,12 @@ namespace memwall {
 // Products that all ranks together execute.
 [[nodiscard]] Flops executed_flops(const Job& job, const ProgramSet& programs);
 
-// Executed products of the busiest stage, each at the dense peak of its format: no step is shorter. Kernels of stated
+// The most that a kernel reaches in a format: the data sheet's dense peak, or the rate of the kernel laws where that is
+// higher (a data sheet states a boost clock that cards exceed: under load RTX cards reach 1.02 of their peak). 0 without a peak.
+[[nodiscard]] FlopRate fastest_rate(const Gpu& gpu, Dtype dtype);
+
+// Executed products of the busiest stage, each at the fastest rate of its format: no step is shorter. Kernels of stated
 // duration are left out, since a file may state any.
-[[nodiscard]] double seconds_at_peak(const Gpu& gpu, const ProgramSet& programs);
+[[nodiscard]] double seconds_at_fastest_rate(const Gpu& gpu, const ProgramSet& programs);
 
 }  // namespace memwall

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/analyze/flops.h"
+#include "sim/core/quantity.h"
 
 namespace memwall {
 namespace {
@@ -76,9 +77,11 @@ SelfCheck memory_back_to_base(const RunFacts& facts) {
 }
 
 SelfCheck not_below_lower_bounds(const RunFacts& facts, const Metrics& metrics) {
+    const Gpu& gpu = facts.plan.machine.cluster.node.gpu;
+    const FlopRate fastest = fastest_rate(gpu, facts.plan.jobs.front().training.precision.compute);
     // An executed workload has no FLOPs.
     const double compute_bound =
-        metrics.executed ? 0 : seconds_at_peak(facts.plan.machine.cluster.node.gpu, facts.programs);
+        metrics.executed ? 0 : seconds_at_fastest_rate(gpu, facts.programs);
     Duration kernels{};
     for (const RankClass& c : facts.result.classes) {
         kernels =
@@ -89,7 +92,11 @@ SelfCheck not_below_lower_bounds(const RunFacts& facts, const Metrics& metrics) 
             to_seconds(metrics.step_time) >= bound,
             (metrics.executed
                  ? ""
-                 : fmt::format("{:.4g} s of executed FLOPs at peak rate, ", compute_bound)) +
+                 : fmt::format(
+                       "{:.4g} s of executed FLOPs at the most that a kernel of {} reaches ({}), ",
+                       compute_bound,
+                       gpu.name,
+                       human(fastest))) +
                 fmt::format("{:.4g} s of kernels on the busiest rank", to_seconds(kernels))};
 }
 

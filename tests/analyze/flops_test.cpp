@@ -131,16 +131,16 @@ TEST_CASE("the bound is what the busiest stage executes, at the peak of each ker
     Gpu gpu;
     gpu.peak = {{Dtype::Bf16, FlopRate(1000)}, {Dtype::Fp8, FlopRate(2000)}};
     ProgramSet set = replaying(Gemm{10, 10, 10, 1}, Category::Compute, 4);
-    CHECK(seconds_at_peak(gpu, set) == doctest::Approx(4 * 2000.0 / 1000));
+    CHECK(seconds_at_fastest_rate(gpu, set) == doctest::Approx(4 * 2000.0 / 1000));
     set.programs.push_back(set.programs.front());
     set.programs.back().items.resize(9);
-    CHECK(seconds_at_peak(gpu, set) == doctest::Approx(9 * 2000.0 / 1000));
+    CHECK(seconds_at_fastest_rate(gpu, set) == doctest::Approx(9 * 2000.0 / 1000));
     Gemm fp8{10, 10, 10, 1};
     fp8.dtype = Dtype::Fp8;
-    CHECK(seconds_at_peak(gpu, replaying(fp8, Category::Compute, 1)) ==
+    CHECK(seconds_at_fastest_rate(gpu, replaying(fp8, Category::Compute, 1)) ==
           doctest::Approx(2000.0 / 2000));
     // 32 of 64 scores are executed.
-    CHECK(seconds_at_peak(gpu, replaying(small_attention(0), Category::Compute, 1)) ==
+    CHECK(seconds_at_fastest_rate(gpu, replaying(small_attention(0), Category::Compute, 1)) ==
           doctest::Approx(2.0 * 32 * (4 + 4) / 1000));
 }
 
@@ -148,9 +148,23 @@ TEST_CASE("a stated duration and a format without a peak bound nothing") {
     Gpu gpu;
     gpu.peak = {{Dtype::Bf16, FlopRate(1000)}};
     const Measured measured{.duration = Duration(1), .flops = Flops(1e30)};
-    CHECK(seconds_at_peak(gpu, replaying(measured, Category::Compute, 1)) == 0);
+    CHECK(seconds_at_fastest_rate(gpu, replaying(measured, Category::Compute, 1)) == 0);
     Gemm fp8{10, 10, 10, 1};
     fp8.dtype = Dtype::Fp8;
-    CHECK(seconds_at_peak(gpu, replaying(fp8, Category::Compute, 1)) == 0);
-    CHECK(seconds_at_peak(gpu, {}) == 0);
+    CHECK(seconds_at_fastest_rate(gpu, replaying(fp8, Category::Compute, 1)) == 0);
+    CHECK(seconds_at_fastest_rate(gpu, {}) == 0);
+}
+
+TEST_CASE(
+    "the fastest rate is the data sheet's peak, or that of the kernel laws where it is higher") {
+    Gpu gpu;
+    gpu.peak = {{Dtype::Bf16, FlopRate(1000)}};
+    CHECK(fastest_rate(gpu, Dtype::Bf16).value == 1000);
+    CHECK(fastest_rate(gpu, Dtype::Fp8).value == 0);
+    gpu.gemm[Dtype::Bf16].burst = FlopRate(900);
+    CHECK(fastest_rate(gpu, Dtype::Bf16).value == 1000);
+    gpu.gemm_roles.input_gradient = 0.75;
+    CHECK(fastest_rate(gpu, Dtype::Bf16).value == 1200);
+    gpu.attention_forward[Dtype::Bf16].matrix = FlopRate(1300);
+    CHECK(fastest_rate(gpu, Dtype::Bf16).value == 1300);
 }
