@@ -106,6 +106,8 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"W0343", "a recompute option that nothing reads"},
     {"W0344", "shapes off multiples of 64"},
     {"W0405", "an event on a link without effect"},
+    {"W0408", "figures beyond the peak rate of the card"},
+    {"W0410", "a key that the collective law at hand does not read"},
     {"W0520", "a model configuration is read by assumption"},
     {"W0521", "a part of a model configuration is left out"},
     {"W0530", "durations measured on another GPU"},

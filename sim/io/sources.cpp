@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "sim/spec/law.h"
 #include "sim/spec/names.h"
 
 namespace memwall {
@@ -61,6 +62,20 @@ bool of_kernels(std::string_view path) {
            });
 }
 
+// What the collective law at hand does not read.
+bool of_another_law(std::string_view path, const Machine& machine) {
+    constexpr std::array<std::string_view, 2> kNccl = {"machine.cluster.node.gpu.nccl.",
+                                                       "machine.cluster.fabric.nccl."};
+    const bool latency =
+        std::find(kLatencyKeys.begin(), kLatencyKeys.end(), path) != kLatencyKeys.end();
+    // Closed forms take the channels from it: how many blocks of a GPU a collective holds.
+    const bool nccl = !path.ends_with(".channels") &&
+                      std::any_of(kNccl.begin(), kNccl.end(), [&](std::string_view start) {
+                          return path.starts_with(start);
+                      });
+    return (latency && !reads_latencies(machine)) || (nccl && machine.law != CollectiveLaw::Nccl);
+}
+
 // Constants of one part with one citation share a line.
 void add(std::vector<Assumption>& all,
          std::string_view part,
@@ -85,7 +100,7 @@ std::vector<Assumption> assumptions(const Plan& plan, const Provenance& provenan
     for (const Subtree& subtree : kSubtrees) {
         for (const auto& [path, citation] : provenance.sources) {
             if (!path.starts_with(subtree.prefix) || of_another_dtype(path, used) ||
-                (executed && of_kernels(path))) {
+                of_another_law(path, plan.machine) || (executed && of_kernels(path))) {
                 continue;
             }
             const std::string_view rest = std::string_view(path).substr(subtree.prefix.size());

@@ -176,8 +176,31 @@ void check_rates(const Gpu& gpu, const DocNode& composed, Diagnostics& diagnosti
         error.hint =
             "override the peak alone: the rates of the kernel laws follow it in proportion";
     };
+    const GemmRoleFactors& roles = gpu.gemm_roles;
     for (const auto& [dtype, rates] : gpu.gemm) {
-        look(fmt::format("gemm.{}.burst", name_of(dtype)), dtype, rates.burst);
+        const std::string burst = fmt::format("gemm.{}.burst", name_of(dtype));
+        look(burst, dtype, rates.burst);
+        // A factor of time: below 1 the products of that role are faster than burst.
+        for (const auto& [role, factor] : {std::pair("forward", roles.forward),
+                                           std::pair("input_gradient", roles.input_gradient),
+                                           std::pair("weight_gradient", roles.weight_gradient)}) {
+            const auto peak = gpu.peak.find(dtype);
+            if (factor < 1 && peak != gpu.peak.end() &&
+                rates.burst.value <= kMost * peak->second.value &&
+                rates.burst.value / factor > kMost * peak->second.value) {
+                Diagnostic& error = diagnostics.error(
+                    "E0408",
+                    place_at(composed, fmt::format("{}.gemm_roles.{}", kGpu, role)),
+                    fmt::format("gemm_roles.{} {} takes {} {} to more than twice peak.{} {}",
+                                role,
+                                factor,
+                                burst,
+                                to_text(rates.burst),
+                                name_of(dtype),
+                                to_text(peak->second)));
+                error.hint = "a factor of the time of products: about 1";
+            }
+        }
     }
     for (const auto& [table, all] : {std::pair("attention_forward", &gpu.attention_forward),
                                      std::pair("attention_backward", &gpu.attention_backward),

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/spec/degrees.h"
+#include "sim/spec/law.h"
 #include "sim/spec/layout.h"
 #include "sim/spec/legality.h"
 #include "sim/spec/precision.h"
@@ -352,6 +353,7 @@ void resolve(Plan& plan,
     if (!check_machine_sizes(plan, composed, diagnostics)) {
         return;
     }
+    take_law(plan.machine, composed, derivations, diagnostics);
     plan.machine.nodes = 0;
     for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
         Job& job = plan.jobs[j];

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/io/load.h"
+#include "sim/io/sources.h"
 #include "sim/spec/supported.h"
 
 using namespace memwall;
@@ -116,6 +117,41 @@ TEST_CASE("a constant that is 0 or missing is named") {
     CHECK(errors_of({gpu + "nccl.nvls_channels=0", gpu + "nccl.nvls=0GB/s"}).empty());
     CHECK(errors_of({gpu + "nccl.channels=0", "machine.network.law=steps"}).empty());
     CHECK(errors_of({gpu + "nccl.channels=0", "machine.network=stepwise"}).empty());
+}
+
+TEST_CASE("products that a factor of their role makes faster than twice the peak are refused") {
+    // 891.7 / 0.2 = 4459 TFLOP/s, of 989.
+    const std::string roles = "machine.cluster.node.gpu.gemm_roles.";
+    const std::vector<Diagnostic> errors = errors_of({roles + "forward=0.2"});
+    REQUIRE_FALSE(errors.empty());
+    CHECK(errors[0].code == "E0408");
+    CHECK(errors[0].place == Place{"--set", 1, 1});
+    CHECK(errors[0].text.find("gemm_roles.forward 0.2 takes gemm.bf16.burst") == 0);
+    CHECK(errors_of({roles + "forward=0.9"}).empty());
+}
+
+TEST_CASE("a result rests on the constants that its collective law reads") {
+    DiskFiles files;
+    DataSource source(files, {kRoot});
+    const auto rests_on = [&](const std::string& key, const std::vector<std::string>& sets) {
+        Diagnostics diagnostics;
+        const std::optional<Loaded> loaded =
+            load_scenario_text("a.yaml", kScenario, sets, source, diagnostics);
+        REQUIRE(loaded.has_value());
+        const std::vector<Assumption> all = assumptions(loaded->plan, loaded->provenance);
+        return std::any_of(all.begin(), all.end(), [&](const Assumption& a) {
+            return a.what.find(key) != std::string::npos;
+        });
+    };
+    for (const char* latency : {"hop_latency", "nvlink_latency"}) {
+        CAPTURE(std::string(latency));
+        CHECK_FALSE(rests_on(latency, {}));
+        CHECK(rests_on(latency, {"machine.network.law=steps"}));
+        CHECK(rests_on(latency, {"machine.network=stepwise"}));
+        CHECK_FALSE(rests_on(latency, {"machine.network=ideal"}));
+    }
+    CHECK(rests_on("nccl", {}));
+    CHECK_FALSE(rests_on("nccl.step_ll", {"machine.network=stepwise"}));
 }
 
 TEST_CASE("a fabric without constants of NCCL is refused where nodes are joined") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/io/print_plan.h"
 #include "sim/io/trace_file.h"
@@ -591,6 +592,49 @@ TEST_CASE("a printed plan says where each value came from") {
     CHECK(line_with("  vpp: 1").ends_with("# default"));
     CHECK(line_with("    loss: unfused").ends_with("# stack"));
     CHECK(line_with("    nodes_max: 64").ends_with("# topologies/clusters/c.yaml:5"));
+}
+
+TEST_CASE("the law in force is what a printed plan says, and another one stated is warned of") {
+    MemoryFiles files = small_world();
+    for (const char* fidelity : {"stepwise", "ideal"}) {
+        CAPTURE(std::string(fidelity));
+        const std::string network = fmt::format("machine.network.fidelity={}", fidelity);
+        Diagnostics silent;
+        Loaded loaded = *load(files, {network}, silent);
+        CHECK(silent.sorted().empty());
+        CHECK(loaded.plan.machine.law == CollectiveLaw::Steps);
+        const std::string printed = print_plan(loaded, {.origins = true});
+        const std::size_t line = printed.find("law: steps");
+        REQUIRE(line != std::string::npos);
+        CHECK(printed.substr(line, printed.find('\n', line) - line).ends_with("# derived"));
+        Diagnostics stated;
+        CHECK(load(files, {network, "machine.network.law=nccl"}, stated));
+        REQUIRE(stated.sorted().size() == 1);
+        const Diagnostic warning = stated.sorted().front();
+        CHECK(warning.code == "W0410");
+        CHECK(warning.place == Place{"--set", 2, 1});
+        CHECK(warning.text ==
+              fmt::format("law nccl has no effect: fidelity {} counts steps", fidelity));
+    }
+}
+
+TEST_CASE("a latency set where the law does not read it is warned of") {
+    MemoryFiles files = small_world();
+    const std::string latency = "machine.cluster.fabric.hop_latency=900ns";
+    const auto warnings = [&](std::vector<std::string> sets) {
+        sets.push_back(latency);
+        Diagnostics diagnostics;
+        CHECK(load(files, sets, diagnostics));
+        return diagnostics.sorted();
+    };
+    REQUIRE(warnings({}).size() == 1);
+    CHECK(warnings({})[0].code == "W0410");
+    CHECK(warnings({})[0].text ==
+          "hop_latency has no effect: the laws of NCCL contain the latency");
+    CHECK(warnings({"machine.network.law=steps"}).empty());
+    CHECK(warnings({"machine.network.fidelity=stepwise"}).empty());
+    CHECK(warnings({"machine.network.fidelity=ideal"})[0].text ==
+          "hop_latency has no effect: an ideal network has no latency");
 }
 
 TEST_CASE("a trace stands in place of a model and gives its layers and sequence to the plan") {

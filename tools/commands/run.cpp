@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "sim/analyze/beyond_peak.h"
 #include "sim/io/report_json.h"
 #include "sim/io/report_text.h"
 #include "sim/io/sources.h"
@@ -28,13 +30,13 @@ std::vector<Assumption> all_assumptions(const Loaded& loaded) {
 int print_report(Session& session,
                  const Prediction& p,
                  const Metrics& metrics,
-                 const Diagnostics& diagnostics) {
+                 std::vector<Diagnostic> warnings) {
     const Plan& plan = p.loaded.plan;
     const Report report{plan,
                         metrics,
                         p.result,
                         all_assumptions(p.loaded),
-                        diagnostics.sorted(),
+                        std::move(warnings),
                         evaluate_checks(plan, metrics),
                         compare_with_published(plan, metrics)};
     if (session.arguments().has("--json")) {
@@ -89,7 +91,15 @@ int command_run(Session& session) {
     if (!write_timeline(session, *timeline, p)) {
         return kWrongInput;
     }
-    return print_report(session, p, measure(p.facts()), diagnostics);
+    const Metrics metrics = measure(p.facts());
+    Diagnostics late;
+    warn_beyond_peak(p.loaded.plan, metrics, p.loaded.composed, late);
+    session.complain(late);
+    std::vector<Diagnostic> warnings = diagnostics.sorted();
+    for (Diagnostic& warning : late.sorted()) {
+        warnings.push_back(std::move(warning));
+    }
+    return print_report(session, p, metrics, std::move(warnings));
 }
 
 }  // namespace memwall::cli
