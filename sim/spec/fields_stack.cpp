@@ -49,9 +49,16 @@ void describe(Fields& f, StackKernels& v) {
     f.leaf("cross_entropy_backward_bytes", v.cross_entropy_backward_bytes, zero_or(0.125, 1000));
 }
 
+void describe(Fields& f, StackBucket& v) {
+    f.leaf("bytes", v.bytes, kNonNegative);
+    f.leaf("elements", v.elements, at_most(1e12));
+    f.leaf("elements_per_rank", v.elements_per_rank, at_most(1e9));
+}
+
 void describe(Fields& f, StackOverlap& v) {
     f.leaf("tp_backward_all_reduce", v.tp_backward_all_reduce);
     f.leaf("gradient_reduce", v.gradient_reduce);
+    f.map("gradient_bucket", v.gradient_bucket);
     f.leaf("parameter_gather", v.parameter_gather);
     f.leaf("p2p", v.p2p);
     f.leaf("p2p_scatter_gather", v.p2p_scatter_gather);

@@ -129,6 +129,28 @@ void take_dependent_defaults(JobPart& part) {
     }
 }
 
+// FSDP and ZeRO-3 reduce unit by unit, whatever the bucket.
+void take_bucket(JobPart& part) {
+    Job& job = part.job;
+    const ShardingKind sharding = job.parallel.sharding.kind;
+    const bool by_unit = sharding == ShardingKind::Fsdp || sharding == ShardingKind::Hsdp ||
+                         sharding == ShardingKind::Zero3;
+    if (!job.stack.overlap.gradient_reduce || by_unit || part.given("parallel.gradients.bucket")) {
+        return;
+    }
+    const StackBucket& bucket = job.stack.overlap.gradient_bucket;
+    const std::int64_t elements =
+        std::max(bucket.elements,
+                 product(bucket.elements_per_rank, product(job.degrees.dp, job.degrees.cp)));
+    const double bytes =
+        static_cast<double>(elements) * bytes_per_element(job.parallel.gradients.reduce_dtype);
+    job.parallel.gradients.bucket = std::max(bucket.bytes, Bytes(static_cast<std::int64_t>(bytes)));
+    if (job.parallel.gradients.bucket.value == 0) {
+        return;
+    }
+    part.derive("parallel.gradients.bucket", kFromStack);
+}
+
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
@@ -263,6 +285,9 @@ void resolve_job(JobPart& part, const JobCheck& check) {
     const FoundDegrees found = resolve_degrees(part, check);
     if (found.dp) {
         job.micro_batches = find_micro_batches(check).value_or(0);
+    }
+    if (found.dp && check.stack_known) {
+        take_bucket(part);
     }
     check_strategy(check, found, trace);
     if (found.pp && check.model_known) {

@@ -67,10 +67,19 @@ struct StackKernels {
     double cross_entropy_backward_bytes = 0;
 };
 
+// The bucket that the framework collects gradients in where it reduces them behind backward and the scenario names none.
+// The largest of the three counts.
+struct StackBucket {
+    Bytes bytes;
+    std::int64_t elements = 0;           // gradients
+    std::int64_t elements_per_rank = 0;  // of the data-parallel group
+};
+
 struct StackOverlap {
     bool tp_backward_all_reduce =
-        false;                      // input-gradient all-reduce behind the weight-gradient GEMM
-    bool gradient_reduce = false;   // buckets behind backward
+        false;                     // input-gradient all-reduce behind the weight-gradient GEMM
+    bool gradient_reduce = false;  // buckets behind backward
+    StackBucket gradient_bucket;
     bool parameter_gather = false;  // ZeRO/FSDP gathers ahead of use
     P2pKind p2p = P2pKind::Batched;
     bool p2p_scatter_gather = false;  // each tp rank sends 1/tp, all-gather in the node

@@ -2,6 +2,7 @@
 #include "sim/spec/constants.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -152,6 +153,34 @@ TEST_CASE("a result rests on the constants that its collective law reads") {
     }
     CHECK(rests_on("nccl", {}));
     CHECK_FALSE(rests_on("nccl.step_ll", {"machine.network=stepwise"}));
+}
+
+TEST_CASE("a stack that reduces behind backward brings its bucket") {
+    DiskFiles files;
+    DataSource source(files, {kRoot});
+    const auto bucket = [&](const std::vector<std::string>& sets) {
+        Diagnostics diagnostics;
+        const std::optional<Loaded> loaded =
+            load_scenario_text("a.yaml", kScenario, sets, source, diagnostics);
+        REQUIRE(loaded.has_value());
+        const auto derived = loaded->derivations.find("parallel.gradients.bucket");
+        return std::pair(loaded->plan.jobs[0].parallel.gradients.bucket.value,
+                         derived == loaded->derivations.end() ? "" : std::string(derived->second));
+    };
+    const auto of_stack = [](std::int64_t bytes) { return std::pair(bytes, std::string("stack")); };
+    CHECK(bucket({"stack=pytorch-ddp-2024"}) == of_stack(std::int64_t{25} << 20));
+    CHECK(bucket({"stack=torchtitan-2025"}) == of_stack(std::int64_t{100} << 20));
+    // 5 x 10^8 gradients in bf16.
+    CHECK(bucket({"stack=deepspeed-2024", "parallel.sharding=zero2"}) == of_stack(1'000'000'000));
+    // Megatron-LM reduces fp32: 40 x 10^6 for 16 ranks, 64 x 10^6 for 64.
+    const std::string overlap = "stack.overlap.gradient_reduce=true";
+    CHECK(bucket({overlap}) == of_stack(160'000'000));
+    CHECK(bucket({overlap, "machine.nodes=8"}) == of_stack(256'000'000));
+    // Not where the stack does not overlap, the scenario names one, or each unit is reduced by itself.
+    const std::pair<std::int64_t, std::string> none(0, "");
+    CHECK(bucket({}) == none);
+    CHECK(bucket({"stack=pytorch-ddp-2024", "parallel.gradients.bucket=0B"}) == none);
+    CHECK(bucket({"stack=torchtitan-2025", "parallel.sharding=fsdp"}) == none);
 }
 
 TEST_CASE("a fabric without constants of NCCL is refused where nodes are joined") {

@@ -72,6 +72,7 @@ void for_each_job(Visit visit) {
                     job.stack.overlap = {
                         .tp_backward_all_reduce = overlap,
                         .gradient_reduce = overlap,
+                        .gradient_bucket = {},
                         .parameter_gather = overlap,
                         .p2p = (bits & 4) != 0 ? P2pKind::Overlapped : P2pKind::Batched,
                         .p2p_scatter_gather = !overlap};
