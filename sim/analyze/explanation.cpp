@@ -284,7 +284,8 @@ const Entry* find_entry(std::string_view name) {
 
 // The name that is explained when this one is typed; empty when there is none. Units may be left out.
 std::string known_name(std::string_view typed) {
-    std::string name = canonical(typed);
+    // A key may be given with its path, as --set takes it.
+    std::string name = canonical(typed.substr(typed.rfind('.') + 1));
     for (const Alias& alias : kAliases) {
         if (alias.label == name) {
             return std::string(alias.name);

@@ -22,6 +22,10 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"breakdown",
      "the split of the step: every instant of every rank under the first label that applies; the "
      "lines sum to the step exactly"},
+    {"bucket",
+     "parallel.gradients.bucket: bytes of gradients that are reduced together behind backward, "
+     "where the stack overlaps them; the stack brings its own (DistributedDataParallel 25 MiB), 0B "
+     "is one after the last backward"},
     {"busiest_rank_ps", "of the rank with the most compute, in picoseconds"},
     {"capacity_bytes", "memory of the card by its datasheet"},
     {"check", "the condition, as written in the scenario or stated by memwall"},
@@ -53,6 +57,9 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"executed",
      "in the report: hfu_executed, the share of the peak that kernels execute; in a configuration: "
      "the file of an executed workload"},
+    {"fidelity",
+     "machine.network.fidelity: fluid (links are shared), alpha_beta (closed forms), stepwise "
+     "(every transfer a flow), ideal (no latency, no contention)"},
     {"figure", "the JSON name of what is compared"},
     {"file", "the file that a message is about"},
     {"first_node", "where on the machine the job begins, from 0"},
@@ -70,6 +77,9 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"label", "the reason that an instant is counted under: each can be explained by its name"},
     {"largest_class", "the class of tensors that holds most at the peak of the fullest stage"},
     {"largest_class_bytes", "what it holds"},
+    {"law",
+     "machine.network.law: times of collectives: nccl (measured laws, which contain the latency of "
+     "links and switches) or steps (latency and bytes of every step)"},
     {"layers", "layers of the model or of the executed workload"},
     {"left", "share of its capacity that an event leaves a link"},
     {"levers", "what would make it fit and is not used yet, nearest first"},
@@ -94,17 +104,27 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"parameters_bytes", "weights in the precision of the products"},
     {"peak_at", "the op at whose issue the peak is reached"},
     {"pp", "pipeline parallelism: stages that share the layers"},
+    {"precision",
+     "training.precision: formats of products, weights, gradients, master copy and moments: a "
+     "policy such as bf16_mixed, or its bytes one by one"},
     {"predicted", "the figure of this run"},
     {"published",
      "figures that others measured, printed beside the prediction and never read by it"},
     {"ranks", "GPU processes of the measured job"},
     {"recompute_bytes", "activations of the layer that is replayed for backward"},
+    {"reduce_dtype", "parallel.gradients.reduce_dtype: the format that gradients are reduced in"},
     {"reserved_bytes", "what the caching allocator holds"},
     {"same_configuration",
      "yes: the published run was like this one and counts as validation; no: context"},
+    {"schedule",
+     "parallel.schedule: the order of micro-batches in a pipeline: gpipe, 1f1b or "
+     "interleaved_1f1b"},
     {"schema_version", "the form of this document; changed when a name or a meaning changes"},
     {"self_checks", "what every run checks on itself: a failure is a bug of memwall"},
     {"sequence", "tokens per sequence"},
+    {"sharding",
+     "parallel.sharding: what data-parallel ranks divide: none, zero1 (optimizer states), zero2 "
+     "(and gradients), zero3 or fsdp (and parameters), hsdp"},
     {"share", "mean / step"},
     {"signature",
      "hash of the simulated times and peaks: equal runs have equal ones, folded or not"},

@@ -128,6 +128,20 @@ TEST_CASE("every name that can be explained is, once, and under its own name") {
     }
 }
 
+TEST_CASE("a key of a scenario is explained with and without its path") {
+    for (const char* key : {"parallel.gradients.bucket",
+                            "bucket",
+                            "training.precision",
+                            "precision",
+                            "parallel.vpp",
+                            "vpp",
+                            "machine.network.law"}) {
+        CAPTURE(key);
+        CHECK(known(key));
+    }
+    CHECK(explain("parallel.gradients.bucket", nullptr, nullptr).name == "bucket");
+}
+
 TEST_CASE("a label of the report leads to the figure that it stands for") {
     CHECK(explain("TFLOP/s per GPU", nullptr, nullptr).name == "tflops_per_gpu");
     CHECK(explain("tokens/s per GPU", nullptr, nullptr).name == "tokens_per_s_per_gpu");
