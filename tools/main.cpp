@@ -1,6 +1,9 @@
 // The command line: parse, hand over to the verb, turn what went wrong into an exit status.
 #include <csignal>
 #include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -33,6 +36,11 @@ constexpr Verb kVerbs[] = {
     {"help", command_help},
 };
 
+bool is_directory(const std::string& path) {
+    std::error_code failed;
+    return std::filesystem::is_directory(path, failed);
+}
+
 // What packaging needs, from the same table as --help.
 bool print_generated(std::string_view what) {
     if (what == "--print-man") {
@@ -63,6 +71,12 @@ int dispatch(int argc, const char* const* argv) {
     const std::string color = arguments.value("--color", "auto");
     if (arguments.error.empty() && color != "auto" && color != "always" && color != "never") {
         arguments.error = fmt::format("--color {}: not one of auto, always, never", color);
+    }
+    for (const std::string& root : arguments.values("--data")) {
+        if (arguments.error.empty() && !is_directory(root)) {
+            arguments.error = fmt::format("--data {}: no such folder", root);
+            arguments.hint = "a folder that holds topologies, workloads or both";
+        }
     }
     const CommandSpec* command = arguments.command;
     const std::string error = arguments.error;

@@ -28,6 +28,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0111", "something follows the end of the document"},
     {"E0112", "files include each other in a circle"},
     {"E0113", "no file of that name"},
+    {"E0114", "a file cannot be written"},
     // Schema and fields
     {"E0201", "a key is not known here"},
     {"E0202", "a required key is missing"},
@@ -101,6 +102,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"W0317", "sequence parallelism without tensor parallelism"},
     {"W0319", "a sharding degree without sharding"},
     {"W0328", "a part of a background scenario is not taken"},
+    {"W0335", "a sequence longer than the model states"},
     {"W0341", "tensor parallelism beyond the NVLink domain"},
     {"W0342", "fewer micro-batches than pipeline stages"},
     {"W0343", "a recompute option that nothing reads"},

@@ -182,6 +182,11 @@ class Reader {
         const auto* const found =
             std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == key; });
         if (found != known.end()) {
+            // 0 stands for "not given" where a key is left out.
+            if (value == 0 && key != "pp_comm" &&
+                value_word.text.find_first_not_of('0') == std::string_view::npos) {
+                error(value_word.place, fmt::format("{} is 0; 1 or more is wanted", key));
+            }
             *found->second = value;
         } else if (key == "checkpoints" || key == "checkpoint_initiates") {
             if (value > 0) {

@@ -257,6 +257,13 @@ void plain_attention(const Config& c, ModelDocument& m, const Value& hidden, con
 
 // --- families
 
+// Of rotary models: no table, but a longer sequence is warned of.
+void trained_length(const Config& c, ModelDocument& m) {
+    if (const std::optional<Value> length = c.integer({"max_position_embeddings"})) {
+        m.number("positions", *length);
+    }
+}
+
 void llama_family(const Config& c, ModelDocument& m) {
     const Value hidden = c.required({"hidden_size"});
     const Value heads = c.required({"num_attention_heads"});
@@ -269,6 +276,7 @@ void llama_family(const Config& c, ModelDocument& m) {
     tied(c, m, false);
     m.word("norm", "rms_norm");
     m.word("position", "rotary");
+    trained_length(c, m);
     if (c.has({"kv_lora_rank"})) {
         latent_attention(c, m, heads);
     } else {
@@ -318,6 +326,7 @@ void neox_family(const Config& c, ModelDocument& m) {
     tied(c, m, false);
     layer_norm_decoder(m);
     m.word("position", "rotary");
+    trained_length(c, m);
     share(c, m, "hidden_dropout", "0");
 }
 
@@ -468,6 +477,12 @@ std::optional<DocNode> model_document_from_hf(const DocNode& config, Diagnostics
                    type.empty() ? "this is no configuration of a known architecture"
                                 : fmt::format("model_type '{}' is not a known architecture", type))
             .hint = fmt::format("known: {}; or describe the model in a workload file", kKnown);
+        return std::nullopt;
+    }
+    if (c.flag({"is_encoder_decoder"}, false)) {
+        c.error({"is_encoder_decoder"},
+                "E0520",
+                "is_encoder_decoder is true: an encoder is not modelled, only decoders are");
         return std::nullopt;
     }
     ModelDocument m(config.place);

@@ -362,6 +362,8 @@ void add_syntax_error(const YAML::Exception& exception,
     const std::string_view message = exception.msg;
     if (indent.find('\t') != std::string_view::npos) {
         error.hint = "indent with spaces, not with tabs";
+    } else if (message.find("unknown token") != std::string_view::npos) {
+        error.hint = "a value that begins with %, @ or ` needs quotes: about: '%s'";
     } else if (message.find("map value") != std::string_view::npos) {
         error.hint =
             "check the indentation here and one line above; a value that contains ': ' must be "

@@ -3,7 +3,10 @@
 namespace memwall {
 namespace {
 
-constexpr Rules kMemory = between(1048576.0, 1125899906842624.0);  // 1 MiB to 1 PiB
+constexpr double kMiB = 1048576.0;
+constexpr Rules kMemory = between(kMiB, 1125899906842624.0);  // 1 MiB to 1 PiB
+// Follows an override of memory in proportion: no memory within its range may take it out of its own.
+constexpr Rules kUsable = between(0.5 * kMiB, 1125899906842624.0);
 
 }  // namespace
 
@@ -89,7 +92,7 @@ void describe(Fields& f, Gpu& v) {
     f.leaf("vendor", v.vendor);
     f.leaf("architecture", v.architecture);
     f.leaf("memory", v.memory, kRequired | kMemory);
-    f.leaf("usable", v.usable, kRequired | kMemory);
+    f.leaf("usable", v.usable, kRequired | kUsable);
     f.leaf("hbm", v.hbm, kRequired | kPositive);
     f.table("peak", v.peak, kRequired | kPositive);
     f.leaf("sms", v.sms, kRequired | between(1, 100'000));

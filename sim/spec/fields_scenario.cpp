@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,6 +45,24 @@ struct RangeForm : TextForm {
     }
     int& first;
     int& last;
+};
+
+// One line that is not empty: it heads reports and names files.
+struct NameForm : TextForm {
+    explicit NameForm(std::string& target) : name(target) {}
+    Problem read(const std::string& text) override {
+        if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+            return {"a name is not empty", "leave the key out, or give a word", "E0206"};
+        }
+        if (text.find_first_of("\r\n") != std::string::npos) {
+            return {"a name has one line", "longer text goes to about", "E0206"};
+        }
+        name = text;
+        return {};
+    }
+    [[nodiscard]] std::string write() const override { return name; }
+    [[nodiscard]] std::string wanted() const override { return "a word or a line of text"; }
+    std::string& name;
 };
 
 // Only the word `none`, or a map.
@@ -112,7 +131,27 @@ struct FigureValue : TextForm {
     FigureValue(const std::string& figure_name, double& target)
         : figure(find_figure(figure_name)), value(target) {}
     Problem read(const std::string& text) override {
-        return figure == nullptr ? Problem{} : read_figure_value(*figure, text, value);
+        if (figure == nullptr) {
+            return {};
+        }
+        Problem problem = read_figure_value(*figure, text, value);
+        // Beyond any machine: 2 x 10^10 s are 600 years, 10^24 B or FLOP/s no cluster.
+        constexpr double kMost = 1e24;
+        const bool share = figure->json == "mfu" || figure->json == "hfu" ||
+                           figure->json == "mfu_bf16" || figure->json == "hfu_executed" ||
+                           figure->json == "bubble_fraction";
+        const bool may_be_0 = share || figure->json == "exposed_communication_s" ||
+                              figure->json == "memory_margin_bytes" || figure->json == "fits";
+        const bool may_be_less = figure->json == "memory_margin_bytes";
+        const bool in_range = std::abs(value) <= (share ? 2 : kMost) &&
+                              (value > 0 || (value == 0 && may_be_0) || may_be_less);
+        if (problem.text.empty() && !in_range) {
+            return {fmt::format("{} {} is out of range", figure->json, text),
+                    share ? "a share of the peak or of the step: 0% to 200%"
+                          : "a published figure is above 0",
+                    "E0206"};
+        }
+        return problem;
     }
     [[nodiscard]] std::string write() const override {
         return figure == nullptr ? "" : write_figure_value(*figure, value);
@@ -383,7 +422,8 @@ void describe(Fields& f, Published& v) {
 
 void describe(Fields& f, Plan& v) {
     f.keep("schema");
-    f.leaf("name", v.name);
+    NameForm name(v.name);
+    f.leaf("name", name);
     f.leaf("about", v.about);
     describe_machine(f, v.machine, v.jobs.front().nodes);
     describe_job(f, v.jobs.front());

@@ -207,6 +207,17 @@ void check_positions(const JobCheck& check) {
         error.hint =
             fmt::format("a longer table: `workload.with: {{positions: {}}}`", check.job.sequence);
     }
+    if (model.position == PositionKind::Rotary && model.positions > 0 &&
+        check.job.sequence > model.positions) {
+        Diagnostic& warning = check.diagnostics.warning(
+            "W0335",
+            check.at("workload.sequence"),
+            fmt::format("sequence {} exceeds the {} positions that the model states",
+                        check.job.sequence,
+                        model.positions));
+        warning.notes.push_back({check.at("workload.model.positions"), "positions is given here"});
+        warning.hint = "rotary positions have no table: it is simulated as it stands";
+    }
 }
 
 // The rules of the strategy, each as far as the degrees it speaks of are known. Widths and heads of a workload trace are

@@ -147,7 +147,8 @@ double stage_gradients(const Job& job) {
     const double attention = 2 * d(m.hidden) * d(m.head_dim) * (d(m.heads) + d(m.kv_heads));
     const double width = std::max(d(m.ffn), d(m.moe.experts) * d(m.moe.ffn) + d(m.moe.shared_ffn));
     const double layer = attention + (m.gated ? 3 : 2) * d(m.hidden) * width;
-    const double table = d(m.hidden) * (d(job.padded_vocabulary) + d(m.positions));
+    const double rows = m.position == PositionKind::Learned ? d(m.positions) : 0;
+    const double table = d(m.hidden) * (d(job.padded_vocabulary) + rows);
     double most = 0;
     for (const std::vector<ChunkLayout>& stage : job.stages) {
         double sum = 0;

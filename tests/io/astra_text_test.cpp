@@ -196,6 +196,16 @@ TEST_CASE("a micro-benchmark is its collectives") {
     CHECK(p.kernels.empty());
 }
 
+TEST_CASE("a degree of 0 in SimAI's header is refused") {
+    const std::string layers = "\n1\na -1 900 NONE 0 450 NONE 0 440 NONE 0 100\n";
+    for (const char* key : {"all_gpus", "ep", "pp", "vpp", "ga", "model_parallel_NPU_group"}) {
+        const Diagnostic error =
+            bad("HYBRID_TRANSFORMER_FWD_IN_BCKWD " + std::string(key) + ": 0" + layers);
+        CHECK(error.text == std::string(key) + " is 0; 1 or more is wanted");
+        CHECK(error.place.line == 1);
+    }
+}
+
 TEST_CASE("wrong workloads are refused at their place") {
     CHECK(bad("").code == "E0540");
     CHECK(bad("DATA\n").text ==

@@ -403,3 +403,15 @@ TEST_CASE("a config.json is told from a model file by its keys") {
     map.entries.push_back({"schema", {}, {}});
     CHECK_FALSE(is_hf_config(map));
 }
+
+TEST_CASE("an encoder is refused, where the file says so") {
+    const Diagnostic error = bad(text_of(with(kLlama, {{"is_encoder_decoder", "true"}})));
+    CHECK(error.code == "E0520");
+    CHECK(error.place.line > 1);
+    CHECK(good(with(kLlama, {{"is_encoder_decoder", "false"}})).layers > 0);
+}
+
+TEST_CASE("the length that a rotary model states is kept") {
+    CHECK(good(with(kLlama, {{"max_position_embeddings", "8192"}})).positions == 8192);
+    CHECK(good(with(kLlama, {{"max_position_embeddings", ""}})).positions == 0);
+}

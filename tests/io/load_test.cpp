@@ -298,6 +298,50 @@ TEST_CASE("more gradient buckets than can be played are refused, with the size t
               .notes.size() == 2);
 }
 
+TEST_CASE("a name is one line that is not empty") {
+    MemoryFiles files = small_world();
+    for (const char* name : {"name: \"\"", "name: \" \"", "name: \"a\\nb\""}) {
+        files.texts["scenarios/a.yaml"].replace(
+            files.texts["scenarios/a.yaml"].find("name: a"), 7, name);
+        const Diagnostic error = first_error(files, {});
+        CHECK(error.code == "E0206");
+        CHECK(error.place == Place{"scenarios/a.yaml", 2, 7});
+        files = small_world();
+    }
+}
+
+TEST_CASE("a sequence longer than a rotary model states is warned of, not refused") {
+    MemoryFiles files = small_world();
+    Diagnostics diagnostics;
+    REQUIRE(load(files, {"workload.sequence=4096", "workload.model.position=rotary"}, diagnostics));
+    REQUIRE(diagnostics.sorted().size() == 1);
+    CHECK(diagnostics.sorted()[0].code == "W0335");
+    CHECK(diagnostics.sorted()[0].place == Place{"--set", 1, 1});
+    CHECK(diagnostics.sorted()[0].text ==
+          "sequence 4096 exceeds the 2048 positions that the model states");
+    CHECK(first_error(files, {"workload.sequence=4096"}).code == "E0335");
+}
+
+TEST_CASE("a published figure is one that a machine can have") {
+    MemoryFiles files = small_world();
+    const std::string good = files.texts["scenarios/a.yaml"];
+    const auto with = [&](const char* figure, const char* value) {
+        files.texts["scenarios/a.yaml"] =
+            good +
+            fmt::format("published: [{{figure: {}, value: {}, source: s}}]\n", figure, value);
+    };
+    for (const auto& [figure, value] : {std::pair("step_time_s", "0s"),
+                                        std::pair("mfu", "900%"),
+                                        std::pair("mfu", "-1%"),
+                                        std::pair("tflops_per_gpu", "1e30TFLOPS")}) {
+        CAPTURE(std::string(value));
+        with(figure, value);
+        CHECK(first_error(files, {}).place.line == 8);
+    }
+    with("mfu", "52%");
+    CHECK(load_good(files).plan.published.size() == 1);
+}
+
 TEST_CASE("a missing scenario file is answered with the nearest file") {
     MemoryFiles files = small_world();
     const Diagnostic error = first_error(files, {}, "scenarios/aa.yaml");

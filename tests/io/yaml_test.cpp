@@ -123,6 +123,15 @@ TEST_CASE("a quote that never closes is an error where it opens") {
     CHECK(read("a: 'it''s'\nb: \"q\\\"z\"\nc: |\n  say \"hi\n").root.has_value());
 }
 
+TEST_CASE("a value that begins with a sign of YAML is told to take quotes") {
+    for (const char* text : {"about: %s%n\n", "about: @home\n"}) {
+        const Outcome outcome = read(text);
+        REQUIRE(outcome.problems.size() == 1);
+        CHECK(outcome.problems[0].code == "E0106");
+        CHECK(outcome.problems[0].hint.find("needs quotes") != std::string::npos);
+    }
+}
+
 TEST_CASE("a tab in the indentation is pointed out") {
     const Outcome outcome = read("a:\n\tb: 1\n");
     REQUIRE(outcome.problems.size() == 1);

@@ -54,6 +54,24 @@ TEST_CASE("a misspelt option names the nearest one of this verb") {
     CHECK(a.hint == "did you mean '--json'?");
 }
 
+TEST_CASE("a switch takes no value") {
+    CHECK(parsed({"run", "a.yaml", "--json=0"}).error == "--json takes no value");
+    CHECK(parsed({"run", "a.yaml", "--quiet=false"}).error == "--quiet takes no value");
+    CHECK(parsed({"run", "a.yaml", "--set=x=1"}).error == "");
+}
+
+TEST_CASE("what follows two dashes is no option") {
+    const Arguments a = parsed({"run", "--json", "--", "--odd=1.yaml"});
+    CHECK(a.error == "");
+    CHECK(a.has("--json"));
+    CHECK(a.positional(0) == "--odd=1.yaml");
+    CHECK(parsed({"run", "--", "a.yaml", "--json"}).error == "'--json' is one argument too many");
+    const Arguments help = parsed({"run", "--", "--help"});
+    CHECK_FALSE(help.has("--help"));
+    CHECK(help.positional(0) == "--help");
+    CHECK(parsed({"run", "--"}).error == "SCENARIO is missing");
+}
+
 TEST_CASE("an option of another verb is refused") {
     CHECK(parsed({"list", "--rank", "1"}).error == "unknown option '--rank'");
 }

@@ -22,6 +22,18 @@ expect 0 "mape_percent" validate "$table" --json --max-mape 100
 expect 2 "not a number of percent" validate "$table" --max-mape x
 expect 2 "[E0101]" validate no-such-table.csv
 expect 2 "[E0704]" validate packages.txt
+expect 0 "1 of 1 rows scored" validate - < "$table"
+expect 2 "two forms of one output" validate "$table" --json --csv
+expect 2 "two forms of one output" topo a100-400g --dot --json
+expect 2 "no such folder" --data /no/such/folder run $x --quiet
+expect 2 "takes no value" run $x --quiet=0
+expect 0 "step time" run --quiet -- $x
+expect 2 "[E0114]" run $x --set 'run.trace={file: /no/such/folder/t.json}'
+expect 2 "gemm_roles.forward 0.2 takes" run $x --set machine.cluster.node.gpu.gemm_roles.forward=0.2
+expect 1 "does not fit" run $x --set machine.cluster.node.gpu.memory=1MiB
+expect 0 "parallel.gradients.bucket" explain bucket
+expect 0 "training.precision" explain training.precision
+expect 0 "chunks of layers per stage" explain parallel.vpp
 expect 0 "step time" run $x --quiet
 expect 1 "does not fit" run scenarios/llama3.1-405b-16384xh100.yaml
 expect 2 "[E0401]" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1

@@ -109,6 +109,26 @@ void explain_unknown(int argc, const char* const* argv, Arguments& arguments) {
     }
 }
 
+// "--json=0": a switch is on when it is there; a value would be read by nobody.
+std::string switch_with_value(int argc, const char* const* argv, const CommandSpec* command) {
+    for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+        const std::string_view word = argv[i];
+        const std::size_t equals = word.find('=');
+        if (!word.starts_with("--") || equals == std::string_view::npos) {
+            continue;
+        }
+        const std::string_view flag = word.substr(0, equals);
+        for (const auto* options : {&global_options(), command ? &command->options : nullptr}) {
+            for (std::size_t o = 0; options != nullptr && o < options->size(); ++o) {
+                if ((*options)[o].flag == flag && (*options)[o].value.empty()) {
+                    return fmt::format("{} takes no value", flag);
+                }
+            }
+        }
+    }
+    return "";
+}
+
 std::string usage_line(const CommandSpec& command) {
     std::string line = "usage: memwall " + command.name;
     for (const PositionalSpec& p : command.positionals) {
@@ -152,8 +172,13 @@ std::string Arguments::positional(std::size_t index) const {
     return index < positionals.size() ? positionals[index] : std::string();
 }
 
-Arguments parse(int argc, const char* const* argv) {
+Arguments parse(int argc_all, const char* const* argv) {
     Arguments arguments;
+    // What follows `--` is never an option. The library knows it for the program, not for its verbs.
+    const char* const* const all_end = argv + argc_all;
+    const char* const* const end =
+        std::find_if(argv, all_end, [](std::string_view word) { return word == "--"; });
+    const int argc = static_cast<int>(end - argv);
     CLI::App app("memwall");
     app.set_help_flag();
     app.fallthrough();
@@ -199,6 +224,12 @@ Arguments parse(int argc, const char* const* argv) {
     if (arguments.command != nullptr) {
         take(*of_command[arguments.command->name], arguments);
         arguments.positionals = positionals[arguments.command->name];
+        if (end != all_end) {
+            arguments.positionals.insert(arguments.positionals.end(), end + 1, all_end);
+        }
+        if (arguments.error.empty()) {
+            arguments.error = switch_with_value(argc, argv, arguments.command);
+        }
         if (arguments.error.empty()) {
             arguments.error = wrong_count(*arguments.command, arguments.positionals);
         }

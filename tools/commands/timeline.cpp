@@ -111,7 +111,15 @@ bool write_timeline(Session& session,
         request.file,
         chrome_trace(prediction.result, prediction.parts.programs.front(), prediction.loaded.plan));
     if (!error.empty()) {
-        session.refuse(error);
+        if (session.arguments().has("--trace-out")) {
+            session.refuse(error);
+        } else {
+            Diagnostics diagnostics;
+            diagnostics
+                .error("E0114", place_at(prediction.loaded.composed, "run.trace.file"), error)
+                .hint = "paths are from the folder of the file that names them";
+            session.complain(diagnostics);
+        }
         return false;
     }
     print_error(fmt::format("{}: {} slices of {} ranks; open it in ui.perfetto.dev\n",

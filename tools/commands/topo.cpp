@@ -104,6 +104,9 @@ bool read_pair(std::string_view text, std::size_t devices, DeviceId& a, DeviceId
 
 int command_topo(Session& session) {
     const Arguments& arguments = session.arguments();
+    if (arguments.has("--dot") && arguments.has("--json")) {
+        return session.refuse("--dot and --json are two forms of one output", "give one of them");
+    }
     std::optional<Described> described = machine_of(session, arguments.positional(0));
     if (!described) {
         return kWrongInput;

@@ -27,7 +27,8 @@ std::optional<std::vector<Table>> read_tables(Session& session, Files& files) {
     Diagnostics diagnostics;
     for (const std::string& path : session.arguments().positionals) {
         constexpr std::size_t kBytesMax = std::size_t{1} << 28;
-        const FileContent content = files.read(path, kBytesMax);
+        const FileContent content = path == "-" ? FileContent{FileStatus::Ok, read_standard_input()}
+                                                : files.read(path, kBytesMax);
         if (content.status != FileStatus::Ok) {
             diagnostics.error("E0101", Place{path, 0, 0}, fmt::format("cannot read '{}'", path))
                 .hint = "name CSV files of measurements";
@@ -62,6 +63,9 @@ std::optional<std::vector<Table>> read_tables(Session& session, Files& files) {
 
 int command_validate(Session& session) {
     const Arguments& arguments = session.arguments();
+    if (arguments.has("--json") && arguments.has("--csv")) {
+        return session.refuse("--json and --csv are two forms of one output", "give one of them");
+    }
     DiskFiles files;
     const auto tables = read_tables(session, files);
     if (!tables) {
