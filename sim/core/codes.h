@@ -91,6 +91,11 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0530", "a workload trace contradicts itself"},
     {"E0540", "a text workload of ASTRA-sim that cannot be read"},
     {"E0541", "the unit of time of a text workload is missing or wrong"},
+    // Calibration
+    {"E0601", "a constant that cannot be fitted"},
+    {"E0602", "a measured time that is not positive"},
+    {"E0603", "not the output of nccl-tests"},
+    {"E0604", "the output of nccl-tests leaves open the GPUs or the collective"},
     // Tables of measurements
     {"E0701", "not readable as CSV"},
     {"E0702", "a table without rows"},
