@@ -32,6 +32,7 @@ constexpr Verb kVerbs[] = {
     {"list", command_list},
     {"check", command_check},
     {"validate", command_validate},
+    {"calibrate", command_calibrate},
     {"explain", command_explain},
     {"help", command_help},
 };

@@ -34,6 +34,23 @@ expect 1 "does not fit" run $x --set machine.cluster.node.gpu.memory=1MiB
 expect 0 "parallel.gradients.bucket" explain bucket
 expect 0 "training.precision" explain training.precision
 expect 0 "chunks of layers per stage" explain parallel.vpp
+gemm=tests/calibration/h100-gemm.csv
+expect 0 "held out" calibrate $gemm --gpu h100-80g-sxm
+expect 0 "base: h100-80g-sxm" calibrate $gemm --gpu h100-80g-sxm --fit gemm.bf16.burst --out -
+expect 0 '"interval_95"' calibrate $gemm --gpu h100-80g-sxm --fit gemm.bf16 --json
+expect 1 "none of 48 rows says anything" calibrate $gemm --gpu a100-80g-sxm
+expect 1 "none of 48 rows says anything" calibrate $gemm --gpu h100-80g-sxm --fit nccl
+expect 2 "say what to fit" calibrate $gemm
+expect 2 "fit one at a time" calibrate $gemm --gpu h100-80g-sxm --stack fsdp1-2024
+expect 2 "--stack needs --fit" calibrate "$table" --stack megatron-lm-2021
+expect 2 "[E0113]" calibrate $gemm --gpu h100-80g-smx
+expect 2 "did you mean 'gemm.bf16.burst'?" calibrate $gemm --gpu h100-80g-sxm --fit gemm.bf16.brust
+expect 2 "not a share of the rows" calibrate $gemm --gpu h100-80g-sxm --hold-out 1
+expect 2 "did you mean 'all_reduce'?" calibrate $gemm --gpu h100-80g-sxm --collective all_redcue
+expect 0 "held out" calibrate - --gpu h100-80g-sxm < $gemm
+expect 2 "two forms of one output" calibrate $gemm --gpu h100-80g-sxm --json --out -
+expect 2 "[E0101]" calibrate no-such-table.csv --gpu h100-80g-sxm
+expect 2 "cannot" calibrate $gemm --gpu h100-80g-sxm --out /no/such/folder/my.yaml
 expect 0 "step time" run $x --quiet
 expect 1 "does not fit" run scenarios/llama3.1-405b-16384xh100.yaml
 expect 2 "[E0401]" run scenarios/llama3-70b-fsdp-64xh100.yaml --set machine.cluster=v100-dgx1

@@ -53,4 +53,8 @@ id,framework,gpu,n_gpus,layers,hidden,heads,seq_len,precision,tp,micro_batch,glo
 a,megatron-lm,a100-80g-sxm,8,4,1024,16,1024,fp16,2,1,8,9
 CSV
 "$memwall" validate "$work/table.csv" > /dev/null
+"$memwall" calibrate tests/calibration/h100-gemm.csv --gpu h100-80g-sxm --out "$work/my-h100.yaml" > "$work/calibrated"
+block "" 2 > "$work/shown"
+head -n "$(wc -l < "$work/shown")" "$work/calibrated" | diff "$work/shown" - || fail "the calibration differs from what the program prints"
+"$memwall" run $x --set machine.cluster.node.gpu="$work/my-h100.yaml" > /dev/null
 "$memwall" explain mfu $x > /dev/null

@@ -151,6 +151,48 @@ CommandSpec validate_command() {
           "a row as a scenario to run and vary"}}};
 }
 
+CommandSpec calibrate_command() {
+    return {
+        "calibrate",
+        "fit constants of a GPU or a stack to tables of measurements",
+        "A GPU is fitted to matrix products (CSV with M,N,K,dtype,time_us), fused attention and "
+        "collectives inside a node (CSV, or what nccl-tests prints); a stack to whole training "
+        "steps. "
+        "Rows that name no GPU are of the one that is fitted. Prints each constant before and "
+        "after "
+        "with its 95 % interval, and the errors of the rows fitted and of those held out; what the "
+        "rows "
+        "do not tell keeps its value, with the reason. "
+        "Exit status 1: no row says anything about these constants.",
+        {{"TABLE", "CSV files of measurements, or outputs of nccl-tests", true, true}},
+        {{"--gpu", "GPU", "name or file of the GPU to fit", false},
+         {"--stack", "STACK", "name or file of the stack to fit", false},
+         {"--fit",
+          "LIST",
+          "constants, or heads of several, such as gemm.bf16,nccl (default: all that rows tell)",
+          true},
+         {"--hold-out", "SHARE", "share of the rows that is only predicted (default 0.2)", false},
+         {"--seed", "N", "which rows are held out (default 1)", false},
+         {"--out", "FILE", "write the constants as a file with base: (- prints it)", false},
+         {"--gpus", "N", "GPUs of an nccl-tests output that does not list its ranks", false},
+         {"--nodes", "N", "nodes of such an output (default 1)", false},
+         {"--collective",
+          "NAME",
+          "collective of an nccl-tests output that does not name it",
+          false},
+         {"--threads",
+          "N",
+          "threads (default: as many as the machine has); the answer is the same",
+          false},
+         kJson},
+        {{"memwall calibrate gemm.csv all_reduce.txt --gpu h100-80g-sxm --out my-h100.yaml",
+          "one's own machine"},
+         {"memwall run my.yaml --set machine.cluster.node.gpu=./my-h100.yaml", "and a run on it"},
+         {"memwall calibrate steps.csv --stack megatron-lm-2025 --fit "
+          "host.kernel_launch,rates.gemm",
+          "a stack, from whole steps"}}};
+}
+
 CommandSpec explain_command() {
     return {"explain",
             "explain a figure, a label of the report, or an error code; with a scenario, with its "
@@ -194,6 +236,7 @@ const std::vector<CommandSpec>& commands() {
                                                  check_command(),
                                                  explain_command(),
                                                  validate_command(),
+                                                 calibrate_command(),
                                                  help_command()};
     return all;
 }

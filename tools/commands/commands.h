@@ -13,6 +13,7 @@ int command_list(Session& session);
 int command_check(Session& session);
 int command_explain(Session& session);
 int command_validate(Session& session);
+int command_calibrate(Session& session);
 int command_help(Session& session);
 
 }  // namespace memwall::cli
