@@ -63,8 +63,8 @@ struct CollectiveTime {
 struct Candidate {
     std::string algorithm;
     std::string protocol;
-    double nominal_us = 0;   // the library's own estimate: decides inside one node; 0 = not used
-    double modelled_us = 0;  // decides across nodes
+    double nominal_us = 0;   // the library's own estimate: decides where it is known; 0 = not used
+    double modelled_us = 0;  // decides across nodes that have NVLS
     bool chosen = false;
 };
 

@@ -82,6 +82,10 @@ void describe(Fields& f, NcclConstants& v) {
     f.leaf("ll_max", v.ll_max, kNonNegative);
     f.leaf("ll128_per_channel", v.ll128_per_channel, kNonNegative);
     f.leaf("tree_per_channel", v.tree_per_channel, kNonNegative);
+    f.leaf("ll_max_two_nodes", v.ll_max_two_nodes, kNonNegative);
+    f.leaf("ll_max_more_nodes", v.ll_max_more_nodes, kNonNegative);
+    f.leaf("tree_per_channel_two_nodes", v.tree_per_channel_two_nodes, kNonNegative);
+    f.leaf("tree_per_channel_more_nodes", v.tree_per_channel_more_nodes, kNonNegative);
     f.leaf("nvls_head_speed", v.nvls_head_speed, kNonNegative);
     f.leaf("nvls_efficiency", v.nvls_efficiency, zero_or(0.001, 1));
 }

@@ -94,6 +94,11 @@ struct NcclConstants {
     Bandwidth ll_max;             // cap of LL
     Bandwidth ll128_per_channel;  // cap of LL128
     Bandwidth tree_per_channel;
+    // The same two between nodes, where they differ.
+    Bandwidth ll_max_two_nodes;
+    Bandwidth ll_max_more_nodes;
+    Bandwidth tree_per_channel_two_nodes;
+    Bandwidth tree_per_channel_more_nodes;
     Bandwidth
         nvls_head_speed;  // largest per head; the search takes less where n heads exceed the bus
     double nvls_efficiency = 0;

@@ -1,13 +1,20 @@
 // Nominal time = latency + S / (bandwidth x ratio), from NVIDIA/nccl src/graph/tuning.cc @5067397.
+// In a node:
 //   ring: latency = base + N h, ratio = n / N; bandwidth LL min(llMax, bus/2), LL128 min(0.92 bus, C_s x rate), Simple bus
 //   NVLS: latency 25 us, bandwidth 2 n g eta (n-1)/n, ratio = n / N
 // bus = C_s x speed, from the library's topology search. g: the largest speed at which n heads fit the bus.
+// Across nodes, without NVLS in them:
+//   ring: N - I steps of h and I of h_net, Simple all-reduce x 1.4 from 64 bytes per channel and rank on
+//   tree: latency = base + 2 (p-1) h + 2 log2(m) h_net, ratio = 1/2; bandwidth Simple min(0.92 bus, C_s x rate), LL that
+//         / 3.8, LL128 that x 120/128, all times a correction that depends on the size
+//   bus: the node's own with two nodes, as the library takes it; else that of the NICs, if less.
 // Trees inside a node have a higher base latency and a lower bandwidth than rings in every protocol that matters: the
 // table never picks one there, so they are candidates only by name.
 #include "sim/collectives/nccl/tuner.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 #include "sim/collectives/nccl/shared.h"
@@ -54,6 +61,110 @@ double ring_nominal(const NcclView& v, CollectiveKind kind, Protocol protocol, d
                     std::min(0.92 * bus, v.gpu.search_channels * per_us(v.gpu.ll128_per_channel)));
     case Protocol::Simple:
         return time(kSimple, bus);
+    case Protocol::None:
+        break;
+    }
+    return 0;
+}
+
+struct TreeLatency {
+    double base;
+    double nvlink;
+    double pcie;
+    double net;
+};
+constexpr TreeLatency kTreeLl{6.8, 0.6, 1.0, 5.0};
+constexpr TreeLatency kTreeLl128{14.0, 1.25, 1.9, 8.5};
+constexpr TreeLatency kTreeSimple{8.4, 4.0, 4.0, 14.0};
+
+// treeCorrectionFactor, by log2(bytes / 64).
+using Correction = std::array<double, 23>;
+constexpr Correction kCorrectionLl = {1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
+                                      0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0};
+constexpr Correction kCorrectionLl128 = {1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
+                                         0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0};
+constexpr Correction kCorrectionSimple = {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8,
+                                          0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.5, 0.6,
+                                          0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9};
+
+double corrected(const Correction& factors, double bytes) {
+    const double size = std::floor(std::log2(std::max(bytes / 64, 1.0)));
+    return size < static_cast<double>(factors.size()) ? factors[static_cast<std::size_t>(size)]
+                                                      : 1.0;
+}
+
+// The library's view of what a channel set carries between nodes.
+double bus_across(const NcclView& v) {
+    const double node = v.gpu.search_channels * per_us(v.gpu.search_speed) * v.full;
+    return v.m > 2 || v.p <= 1 ? std::min(node, v.wire) : node;
+}
+
+// Caps in bytes per microsecond; those of one node where the GPU has no others.
+double across(const NcclView& v, Bandwidth one, Bandwidth two, Bandwidth more) {
+    const Bandwidth own = v.m > 2 ? more : two;
+    return per_us(own.value > 0 ? own : one);
+}
+double ll_max_across(const NcclView& v) {
+    return across(v, v.gpu.ll_max, v.gpu.ll_max_two_nodes, v.gpu.ll_max_more_nodes);
+}
+
+double ring_nominal_across(const NcclView& v,
+                           CollectiveKind kind,
+                           Protocol protocol,
+                           double bytes) {
+    constexpr double kNetLl = 2.7;
+    constexpr double kNetLl128 = 4.0;
+    constexpr double kNetSimple = 14.0;
+    const double steps = ring_steps(kind, v.n);
+    const double passes = steps > v.n - 1 ? 2 : 1;
+    const double hops = std::min(steps, passes * (v.m - 1));
+    const double bus = bus_across(v);
+    const auto time = [&](const RingLatency& l, double net, double bandwidth, double factor) {
+        const double step = v.medium == Medium::NvLink ? l.nvlink : l.pcie;
+        return l.base + factor * ((steps - hops) * step + hops * net) +
+               bytes * steps / (v.n * bandwidth);
+    };
+    switch (protocol) {
+    case Protocol::Ll:
+        return time(kLl, kNetLl, std::min(ll_max_across(v), bus / 2), 1);
+    case Protocol::Ll128:
+        return time(kLl128,
+                    kNetLl128,
+                    std::min((v.p < 2 ? 0.7 : 0.92) * bus,
+                             v.gpu.search_channels * per_us(v.gpu.ll128_per_channel)),
+                    1);
+    case Protocol::Simple: {
+        const bool wide = passes > 1 && bytes / (v.gpu.search_channels * v.n) >= 64;
+        return time(kSimple, kNetSimple, bus, wide ? 1.4 : 1);
+    }
+    case Protocol::None:
+        break;
+    }
+    return 0;
+}
+
+double tree_nominal_across(const NcclView& v, Protocol protocol, double bytes) {
+    const double bus = bus_across(v);
+    const double per_channel = across(v,
+                                      v.gpu.tree_per_channel,
+                                      v.gpu.tree_per_channel_two_nodes,
+                                      v.gpu.tree_per_channel_more_nodes);
+    const double simple = std::min(0.92 * bus, v.gpu.search_channels * per_channel);
+    const auto time = [&](const TreeLatency& l, const Correction& factors, double bandwidth) {
+        const double step = v.medium == Medium::NvLink ? l.nvlink : l.pcie;
+        return l.base + 2 * (v.p - 1) * step + 2 * std::log2(v.m) * l.net +
+               bytes / (0.5 * bandwidth * corrected(factors, bytes));
+    };
+    switch (protocol) {
+    case Protocol::Ll:
+        return time(kTreeLl, kCorrectionLl, std::min(simple / 3.8, ll_max_across(v)));
+    case Protocol::Ll128:
+        return time(
+            kTreeLl128,
+            kCorrectionLl128,
+            std::min(simple * 120 / 128, v.gpu.search_channels * per_us(v.gpu.ll128_per_channel)));
+    case Protocol::Simple:
+        return time(kTreeSimple, kCorrectionSimple, simple);
     case Protocol::None:
         break;
     }
@@ -122,14 +233,20 @@ void add_across(std::vector<NcclCandidate>& all,
                 Algorithm named,
                 double bytes) {
     const bool sums = kind == CollectiveKind::AllReduce || kind == CollectiveKind::Barrier;
+    // Where the nodes have NVLS its tree competes too, which the table is not known for.
+    const auto nominal = [&](double us) { return v.nvls ? 0 : us; };
     for (const Protocol protocol : {Protocol::Ll, Protocol::Ll128, Protocol::Simple}) {
         if ((named == Algorithm::None || named == Algorithm::Ring) &&
             known(v, Algorithm::Ring, protocol)) {
-            all.push_back({{Algorithm::Ring, protocol}, 0, ring_across(v, kind, protocol, bytes)});
+            all.push_back({{Algorithm::Ring, protocol},
+                           nominal(ring_nominal_across(v, kind, protocol, bytes)),
+                           ring_across(v, kind, protocol, bytes)});
         }
         if (sums && (named == Algorithm::None || named == Algorithm::Tree) &&
             known(v, Algorithm::Tree, protocol)) {
-            all.push_back({{Algorithm::Tree, protocol}, 0, tree_across(v, protocol, false, bytes)});
+            all.push_back({{Algorithm::Tree, protocol},
+                           nominal(tree_nominal_across(v, protocol, bytes)),
+                           tree_across(v, protocol, false, bytes)});
         }
     }
     if (sums && v.nvls && (named == Algorithm::None || named == Algorithm::Nvls)) {

@@ -1,6 +1,7 @@
 #pragma once
-// The library's own estimate of a variant's time. It decides which variant runs inside one node, and is never a time:
-// it is 14 - 35 % off. Across nodes its table is untested against measurements, so the least modelled time is taken.
+// The library's own estimate of a variant's time. It decides which variant runs, and is never a time: it is 14 - 35 %
+// off. Across nodes with NVLS in them the least modelled time is taken: the rows there are met by it, and the table is not
+// known for the tree between switches.
 #include <vector>
 
 #include "sim/collectives/nccl/laws.h"
@@ -9,7 +10,7 @@ namespace memwall {
 
 struct NcclCandidate {
     Variant variant;
-    double nominal_us = 0;  // 0: no nominal formula, single candidate or several nodes
+    double nominal_us = 0;  // 0: no nominal formula, or a single candidate
     LawTime time;
 };
 
