@@ -60,9 +60,9 @@ KernelBreakdown attention_time(const Gpu& gpu,
     const auto sms = static_cast<double>(gpu.sms);
     const auto free_sms = static_cast<double>(gpu.sms - conditions.blocks);
     const auto padded = [&](std::int64_t dim) {
-        return static_cast<double>(
-            rates.padded_heads ? std::bit_ceil(static_cast<std::uint64_t>(dim))
-                               : static_cast<std::uint64_t>(dim));
+        return static_cast<double>(rates.padded_heads
+                                       ? std::bit_ceil(static_cast<std::uint64_t>(dim))
+                                       : static_cast<std::uint64_t>(dim));
     };
     const double dq = padded(a.head_dim_qk);
     const double dv = padded(a.head_dim_v);

@@ -59,7 +59,7 @@ std::optional<Chosen<AttentionRates>> attention_rates(const Gpu& gpu, const Atte
     const auto& best = query.backward ? gpu.attention_backward : gpu.attention_forward;
     const auto& flash2 = query.backward ? gpu.flash2_backward : gpu.flash2_forward;
     const bool trtllm = query.kind == AttentionKind::TrtLlm && !query.backward;
-    const auto& all = trtllm && !gpu.trtllm_forward.empty() ? gpu.trtllm_forward
+    const auto& all = trtllm && !gpu.trtllm_forward.empty()                    ? gpu.trtllm_forward
                       : query.kind == AttentionKind::Flash2 && !flash2.empty() ? flash2
                                                                                : best;
     const auto own = all.find(query.dtype);

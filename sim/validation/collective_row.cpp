@@ -63,9 +63,10 @@ tl::expected<CollectiveCase, NotMapped> collective_case(const Row& row) {
     }
     const std::string word =
         plain_word(row.has("collective") ? row.text("collective") : "all_reduce");
-    const auto known = std::find_if(kCollectives.begin(),
-                                    kCollectives.end(),
-                                    [&](const CollectiveWord& c) { return plain_word(c.word) == word; });
+    const auto known =
+        std::find_if(kCollectives.begin(), kCollectives.end(), [&](const CollectiveWord& c) {
+            return plain_word(c.word) == word;
+        });
     if (known == kCollectives.end()) {
         return refuse(fmt::format("'{}' is not a collective that is modelled alone", word), true);
     }
