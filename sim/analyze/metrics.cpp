@@ -7,6 +7,7 @@
 #include "sim/analyze/limit.h"
 #include "sim/analyze/self_checks.h"
 #include "sim/core/check.h"
+#include "sim/spec/precision.h"
 
 namespace memwall {
 namespace {
@@ -31,7 +32,7 @@ void set_rates(const RunFacts& facts, Metrics& m) {
     m.model_flops = model_flops(job, facts.trace);
     m.hardware_flops = m.model_flops + recomputed_flops(job, facts.programs);
     m.executed_flops = executed_flops(job, facts.programs);
-    m.peak = peak_of(gpu, job.training.precision.compute);
+    m.peak = peak_of(gpu, recipe_dtype(job.training.recipe, job.training.precision.compute));
     m.tflops_per_gpu = ratio(m.model_flops.value, gpu_seconds) / 1e12;
     m.tflops_per_gpu_hardware = ratio(m.hardware_flops.value, gpu_seconds) / 1e12;
     m.mfu = ratio(m.model_flops.value, gpu_seconds * m.peak.value);

@@ -70,6 +70,7 @@ inline constexpr std::array kCodes = std::to_array<DiagnosticCode>({
     {"E0336", "a size beyond what is simulated"},
     {"E0337", "the scenario and its workload trace contradict each other"},
     {"E0338", "the scenario and its executed workload contradict each other"},
+    {"E0339", "a recipe over a precision that is not of 16 bits, or of more layers than there are"},
     {"E0390", "legal, but not simulated in this release"},
     // The machine
     {"E0401", "a file lacks constants that the run needs, or the GPU the number format"},

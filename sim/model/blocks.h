@@ -19,6 +19,7 @@ struct BlockContext {
     const TraceShape& shape;
     std::int64_t tokens = 0;
     std::int64_t element = 2;  // bytes of an activation
+    Recipe recipe = Recipe::None;
 
     [[nodiscard]] const StackKernels& kernels() const { return stack.kernels; }
     [[nodiscard]] Bytes per_token(std::int64_t bytes) const { return Bytes(tokens * bytes); }
@@ -41,6 +42,7 @@ struct Linear {
     Split rows_split = Split::None;
     std::int64_t batch = 1;  // experts
     bool bias = false;
+    bool quantised = false;  // computes in the format of the recipe
 
     [[nodiscard]] Split weight_split() const;
 };
@@ -115,12 +117,38 @@ void residual_gradient_add(LayerBuilder& b,
                            TensorIndex around,
                            TensorIndex through);
 
+// --- quantise.cpp: tensors of low-precision products
+
+// rows: what forward and input gradients read; columns: the copy along the other dimension for weight gradients.
+struct Quantised {
+    TensorIndex rows = 0;
+    TensorIndex columns = 0;
+};
+struct QuantiseSpec {
+    std::string name = {};
+    Pass pass = Pass::Forward;
+    std::int64_t width = 0;  // per token
+    Split split = Split::None;
+    TraceModule module = TraceModule::Other;
+    bool rows = true;
+    bool columns = true;
+};
+[[nodiscard]] Quantised quantise(LayerBuilder& b,
+                                 const BlockContext& c,
+                                 const QuantiseSpec& spec,
+                                 TensorIndex source);
+// The weights of a product before it, where they come gathered.
+void quantise_weights(LayerBuilder& b, const BlockContext& c, const Linear& l, Pass pass);
+// `width` quantised elements per token.
+[[nodiscard]] Bytes quantised_bytes(const BlockContext& c, std::int64_t width);
+
 // --- parallel_linear.cpp: column- and row-parallel products with their boundaries
 
 struct ColumnTensors {
     std::vector<Linear> products;  // of one input
     std::vector<TensorIndex> outputs;
     TensorIndex input = 0;
+    std::optional<TensorIndex> kept = {};  // the quantised input that backward reads in its place
 };
 ColumnTensors column_forward(LayerBuilder& b,
                              const BlockContext& c,
@@ -136,6 +164,7 @@ struct RowTensors {
     Linear product;
     TensorIndex input = 0;
     TensorIndex output = 0;
+    std::optional<TensorIndex> kept = {};
 };
 RowTensors row_forward(LayerBuilder& b,
                        const BlockContext& c,

@@ -1,5 +1,8 @@
 #include "sim/model/build.h"
 
+#include <map>
+#include <utility>
+
 #include "sim/core/check.h"
 #include "sim/model/blocks.h"
 #include "sim/model/parameters.h"
@@ -42,14 +45,19 @@ WorkloadTrace build_trace(const Model& model, const Stack& stack, const TraceSha
     t.kinds.push_back(embedding_layer(c, vocabulary));
     t.head = 1;
     t.kinds.push_back(head_layer(c, vocabulary));
-    std::uint32_t kind_of[2] = {0, 0};
+    BlockContext low = c;
+    low.recipe = shape.recipe;
+    std::map<std::pair<bool, bool>, std::uint32_t> kind_of;  // (with experts, by the recipe)
     for (std::int64_t i = 0; i < model.layers; ++i) {
-        std::uint32_t& kind = kind_of[layer_has_experts(model, i) ? 1 : 0];
-        if (kind == 0) {
-            kind = static_cast<std::uint32_t>(t.kinds.size());
-            t.kinds.push_back(transformer_layer(c, layer_has_experts(model, i)));
+        const bool skipped = shape.recipe == Recipe::None || i < shape.recipe_skips_first ||
+                             i >= model.layers - shape.recipe_skips_last;
+        const bool experts = layer_has_experts(model, i);
+        const auto [kind, added] =
+            kind_of.try_emplace({experts, !skipped}, static_cast<std::uint32_t>(t.kinds.size()));
+        if (added) {
+            t.kinds.push_back(transformer_layer(skipped ? c : low, experts));
         }
-        t.layers.push_back(kind);
+        t.layers.push_back(kind->second);
     }
     return t;
 }

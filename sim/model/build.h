@@ -13,6 +13,10 @@ struct TraceShape {
     std::int64_t padded_vocabulary = 0;  // 0 = the model's own
     Dtype compute =
         Dtype::Bf16;  // of the matrix products; activations are stored in 16 bits below fp32
+    Recipe recipe = Recipe::None;  // of the linear layers, but those of the layers skipped
+    std::int64_t recipe_skips_first = 0;
+    std::int64_t recipe_skips_last = 0;
+    bool quantises_weights = false;  // in every pass: weights come gathered, not kept quantised
     double gradient_bytes = 2;  // of an element of the accumulation buffer: 4 = fp32 main gradients
 };
 

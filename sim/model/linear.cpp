@@ -1,6 +1,7 @@
 // A linear layer of weight [out, in] on T tokens: forward [T, in] x [in, out]; input gradient [T, out] x [out, in]; weight
 // gradient [out, T] x [T, in]. 2 T in out multiply-adds each, so backward costs twice the forward.
 #include "sim/model/blocks.h"
+#include "sim/spec/precision.h"
 
 namespace memwall {
 namespace {
@@ -8,7 +9,7 @@ namespace {
 Gemm product(const BlockContext& c, const Linear& l) {
     Gemm g;
     g.batch = l.batch;
-    g.dtype = c.shape.compute;
+    g.dtype = l.quantised ? recipe_dtype(c.recipe, c.shape.compute) : c.shape.compute;
     g.output_bytes = static_cast<double>(c.element);
     return g;
 }

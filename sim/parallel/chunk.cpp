@@ -1,11 +1,13 @@
 #include "sim/parallel/chunk.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "sim/core/check.h"
 #include "sim/parallel/slots.h"
+#include "sim/spec/precision.h"
 
 namespace memwall {
 namespace {
@@ -86,6 +88,15 @@ std::vector<Item> build_segment(Lowering& lowering,
 }
 
 }  // namespace
+
+std::int64_t Lowering::gathered_bytes(const Unit& unit) const {
+    const double each = gathered_bytes_per_parameter(precision);
+    const int shard = job.degrees.shard;
+    const std::int64_t low = job.stack.kernels.quantised_gather ? unit.quantised : 0;
+    const double of_low = bytes_per_element(recipe_dtype(job.training.recipe, Dtype::Fp8));
+    return std::llround(static_cast<double>(padded(unit.parameters.all() - low, shard)) * each) +
+           std::llround(static_cast<double>(padded(low, shard)) * of_low);
+}
 
 std::vector<RankParameters> Stage::units() const {
     std::vector<RankParameters> result;

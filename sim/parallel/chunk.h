@@ -22,7 +22,8 @@ struct Unit {
     std::string owner;  // "L3" (third layer of its chunk, from 0), "embedding", "head"
     int position = 0;   // layers: from 0 within the chunk; embedding -1, head -2
     RankParameters parameters;
-    bool block = true;  // false: embedding or head (FSDP: the root unit)
+    std::int64_t quantised = 0;  // of the parameters: weights of low-precision products
+    bool block = true;           // false: embedding or head (FSDP: the root unit)
 };
 
 struct Chunk {
@@ -42,6 +43,7 @@ struct Stage {
     std::vector<Chunk> chunks;
     std::int64_t trained = 0;
     std::int64_t replicated = 0;  // of them: whole on every tensor-parallel rank
+    std::int64_t quantised = 0;   // weights of low-precision products
     std::int64_t tied_copy = 0;   // parameters that the other end of the pipeline holds too
     [[nodiscard]] std::vector<RankParameters> units() const;
 };
@@ -83,6 +85,8 @@ struct Lowering {
         const std::int64_t cp = job.degrees.cp;
         return Bytes((trace.boundary_bytes.value + cp - 1) / cp);
     }
+    // Of the parameters of a unit, padded to equal shards.
+    [[nodiscard]] std::int64_t gathered_bytes(const Unit& unit) const;
     [[nodiscard]] double reduce_bytes() const {
         return bytes_per_element(job.parallel.gradients.reduce_dtype);
     }

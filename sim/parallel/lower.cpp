@@ -94,7 +94,9 @@ void Lowerer::prepare() {
         .exchange_launch = host.collective_launch,
         .head = host.head,
         .tensor_parallel = tensor.tp > 1,
-        .overlap_input_gradient = job_.stack.overlap.tp_backward_all_reduce};
+        .overlap_input_gradient = job_.stack.overlap.tp_backward_all_reduce,
+        .pipelined_parts =
+            job_.stack.overlap.tp_pipelined && tensor.sequence_parallel ? tensor.tp : 1};
     lowering_.gather_boundary = job_.stack.overlap.p2p_scatter_gather && tensor.tp > 1 &&
                                 !tensor.sequence_parallel && pipeline;
     if (pipeline && single_) {
@@ -262,6 +264,10 @@ TraceShape trace_shape(const Job& job) {
             .sequence = job.sequence,
             .padded_vocabulary = job.padded_vocabulary,
             .compute = precision.compute,
+            .recipe = job.training.recipe,
+            .recipe_skips_first = job.training.recipe_skips_first,
+            .recipe_skips_last = job.training.recipe_skips_last,
+            .quantises_weights = shards_parameters(job.parallel.sharding.kind),
             .gradient_bytes = accumulates ? precision.gradient_bytes : 0};
 }
 

@@ -5,6 +5,7 @@
 #include "sim/core/check.h"
 #include "sim/parallel/optimizer_traffic.h"
 #include "sim/parallel/slots.h"
+#include "sim/spec/precision.h"
 
 namespace memwall {
 namespace {
@@ -77,6 +78,27 @@ void append_norm(Lowering& lowering, std::int64_t parameters, double gradient_by
     }
 }
 
+// Weights that stay are quantised once a step, in both layouts. Scales of delayed scaling come from all ranks: the largest
+// values of input, weight and output gradient of each product. Source: NVIDIA/TransformerEngine
+// transformer_engine/pytorch/fp8.py, FP8GlobalStateManager.reduce_and_update_fp8_tensors.
+void append_quantisation(Lowering& lowering, const Stage& stage, Items& items) {
+    const Job& job = lowering.job;
+    if (job.training.recipe == Recipe::Fp8Delayed && job.degrees.world() > 1) {
+        // Three values of four bytes for each of some four products of a layer, on every stage alike.
+        const Bytes values(static_cast<std::int64_t>(lowering.trace.layers.size()) * 4 * 3 * 4);
+        items.push_back(collective_item(lowering, GroupRole::World, values, "largest values"));
+    }
+    if (stage.quantised > 0 && !shards_parameters(job.parallel.sharding.kind)) {
+        const double each = gathered_bytes_per_parameter(lowering.precision) +
+                            2 * bytes_per_element(recipe_dtype(job.training.recipe, Dtype::Fp8));
+        items.push_back(kernel_item(lowering,
+                                    MemoryKind::Cast,
+                                    bytes(stage.quantised, each),
+                                    std::max(1, tensors_of(lowering, stage)),
+                                    "quantise weights"));
+    }
+}
+
 }  // namespace
 
 std::int64_t updated_parameters(const Lowering& lowering, const Stage& stage) {
@@ -128,6 +150,7 @@ Items optimizer_items(Lowering& lowering, const Stage& stage) {
                     bytes(parameters, optimizer_bytes_per_parameter(job.training, kernels)),
                     update_accesses(kind, is_fused(kind, kernels)).kernels * tensors,
                     "optimizer"));
+    append_quantisation(lowering, stage, items);
     if (!shards_gradients(job.parallel.sharding.kind)) {
         // The buffer in which whole gradients accumulate is cleared for the next step.
         items.push_back(kernel_item(lowering,

@@ -1,6 +1,9 @@
 // Full recomputation keeps the layer's input and replays the whole forward pass, collectives included (Chen et al.,
 // arXiv:1604.06174; Megatron-LM megatron/core/tensor_parallel/random.py, CheckpointFunction). Selective recomputation
-// replays named modules only (Korthikanti et al., arXiv:2205.05198, section 5).
+// replays named modules only (Korthikanti et al., arXiv:2205.05198, section 5). By operators, the whole forward pass is
+// replayed but for fused attention and matrix products 1, 3, 5, ..., whose results are kept (pytorch/torchtitan
+// torchtitan/parallelisms/parallelize_llama.py, selective_ac_option "op"); that its list keeps reduce-scatters too is
+// neglected.
 #include "sim/parallel/recompute.h"
 
 #include <algorithm>
@@ -38,11 +41,14 @@ class PassBuilder {
         : layer_(layer),
           policy_(policy),
           dropped_(layer.tensors.size(), false),
+          kept_op_(layer.forward.size(), false),
+          kept_result_(layer.tensors.size(), false),
           live_class_(layer.tensors.size(), TensorClass::Activations) {
+        find_kept();
         for (std::size_t i = 0; i < layer.tensors.size(); ++i) {
             const RankTensor& tensor = layer.tensors[i];
-            dropped_[i] =
-                tensor.saved && !tensor.input && !tensor.persistent && replayed(tensor.module);
+            dropped_[i] = tensor.saved && !tensor.input && !tensor.persistent && !kept_result_[i] &&
+                          replayed(tensor.module);
             live_class_[i] = tensor.memory;
         }
     }
@@ -60,6 +66,7 @@ class PassBuilder {
         case RecomputeKind::None:
             return false;
         case RecomputeKind::Full:
+        case RecomputeKind::Operators:
             return true;
         case RecomputeKind::Selective:
             return std::any_of(policy_.modules.begin(),
@@ -69,9 +76,40 @@ class PassBuilder {
         return false;
     }
 
-    // Full recomputation holds the input until its layer is replayed, even where forward alone would let it go.
-    [[nodiscard]] bool held_input(std::size_t tensor) const {
-        return policy_.kind == RecomputeKind::Full && layer_.tensors[tensor].input;
+    [[nodiscard]] bool whole_layer() const {
+        return policy_.kind == RecomputeKind::Full || policy_.kind == RecomputeKind::Operators;
+    }
+
+    void find_kept() {
+        if (policy_.kind != RecomputeKind::Operators) {
+            return;
+        }
+        const auto fused = [](const RankOp& op) {
+            return !op.collective && std::holds_alternative<Attention>(op.kernel);
+        };
+        const bool fused_core = std::any_of(layer_.forward.begin(), layer_.forward.end(), fused);
+        int products = 0;
+        for (std::size_t i = 0; i < layer_.forward.size(); ++i) {
+            const RankOp& op = layer_.forward[i];
+            const bool product = !op.collective && std::holds_alternative<Gemm>(op.kernel);
+            // With context parallelism the parts of attention and the exchanges between them are one operator.
+            kept_op_[i] = (fused_core && op.module == TraceModule::AttentionCore) ||
+                          (product && ++products % 2 == 1);
+            for (const std::uint16_t tensor : op.allocates) {
+                kept_result_[tensor] = kept_op_[i];
+            }
+        }
+    }
+
+    // Replaying a whole layer holds its input, and the results that are kept, until then, even where forward alone would let
+    // them go.
+    [[nodiscard]] bool held(std::size_t tensor) const {
+        return whole_layer() && (layer_.tensors[tensor].input || results_held(tensor));
+    }
+    // Results of products that backward itself does not need are there for the replay of what follows them.
+    [[nodiscard]] bool results_held(std::size_t tensor) const {
+        return kept_result_[tensor] && !layer_.tensors[tensor].saved &&
+               layer_.tensors[tensor].module != TraceModule::AttentionCore;
     }
 
     void allocate(LayerPass& pass, std::size_t tensor, std::size_t before_op, bool replay) {
@@ -124,7 +162,7 @@ class PassBuilder {
             pass.ops.push_back(
                 {.op = static_cast<std::uint32_t>(i), .forward_list = true, .replay = false});
             for (const std::uint16_t tensor : op.frees) {
-                if (!held_input(tensor)) {
+                if (!held(tensor)) {
                     free(pass, tensor, i + 1);
                 }
             }
@@ -158,7 +196,7 @@ class PassBuilder {
 
     [[nodiscard]] std::vector<Replay> find_replays() const {
         std::vector<Replay> replays;
-        if (policy_.kind == RecomputeKind::Full) {
+        if (whole_layer()) {
             if (!layer_.forward.empty() && !layer_.backward.empty()) {
                 replays.push_back({.begin = 0, .end = layer_.forward.size(), .before = 0});
             }
@@ -217,16 +255,21 @@ class PassBuilder {
         for (std::size_t i = replay.begin; i < replay.end; ++i) {
             const RankOp& op = layer_.forward[i];
             for (const std::uint16_t tensor : op.allocates) {
+                if (kept_op_[i]) {
+                    break;
+                }
                 // Saved tensors that were kept are still there.
-                if (dropped_[tensor] || (!layer_.tensors[tensor].saved && !held_input(tensor))) {
+                if (dropped_[tensor] || (!layer_.tensors[tensor].saved && !held(tensor))) {
                     allocate(pass, tensor, pass.ops.size(), true);
                     live[tensor] = true;
                 }
             }
-            pass.ops.push_back(
-                {.op = static_cast<std::uint32_t>(i), .forward_list = true, .replay = true});
+            if (!kept_op_[i]) {
+                pass.ops.push_back(
+                    {.op = static_cast<std::uint32_t>(i), .forward_list = true, .replay = true});
+            }
             for (const std::uint16_t tensor : op.frees) {
-                if (live[tensor] || held_input(tensor)) {
+                if (live[tensor] || held(tensor)) {
                     free(pass, tensor, pass.ops.size());
                     live[tensor] = false;
                 }
@@ -243,6 +286,8 @@ class PassBuilder {
     const RankLayer& layer_;
     const RecomputePolicy& policy_;
     std::vector<bool> dropped_;
+    std::vector<bool> kept_op_;      // forward ops that are not replayed
+    std::vector<bool> kept_result_;  // tensors that they make
     std::vector<TensorClass> live_class_;
 };
 

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/spec/precision.h"
+
 namespace memwall {
 namespace {
 
@@ -61,6 +63,22 @@ std::int64_t dummy_weight_gradients(const Lowering& lowering, const Stage& stage
                         gathered_bytes_per_parameter(lowering.precision));
 }
 
+// Two layouts of each weight of low-precision products.
+std::int64_t quantised_weights(const Lowering& lowering, const Stage& stage) {
+    const double each = bytes_per_element(recipe_dtype(lowering.job.training.recipe, Dtype::Fp8));
+    return std::llround(static_cast<double>(stage.quantised) * 2 * each);
+}
+
+// ZeRO-1 and ZeRO-2 that gather quantised weights keep no 16-bit ones of them (Transformer Engine, fp8 parameters).
+std::int64_t replaced_weights(const Lowering& lowering, const Stage& stage) {
+    const bool replaces = lowering.job.stack.kernels.quantised_gather &&
+                          shards_optimizer(lowering.job.parallel.sharding.kind) &&
+                          !shards_parameters(lowering.job.parallel.sharding.kind);
+    return replaces ? std::llround(static_cast<double>(stage.quantised) *
+                                   lowering.precision.weight_bytes)
+                    : 0;
+}
+
 bool any_chunk(const Job& job, int stage, bool ChunkLayout::* holds) {
     const auto& chunks = job.stages[static_cast<std::size_t>(stage)];
     return std::any_of(
@@ -101,7 +119,18 @@ void describe_resident(Lowering& lowering, const Stage& stage, Program& program)
     }
     const StateBytes states = model_states(
         units, lowering.precision, job.parallel.sharding.kind, std::max(1, job.degrees.shard));
-    hold(lowering, program, TensorClass::Parameters, states.parameters, "parameters");
+    hold(lowering,
+         program,
+         TensorClass::Parameters,
+         states.parameters - replaced_weights(lowering, stage),
+         "parameters");
+    if (!shards_parameters(job.parallel.sharding.kind)) {
+        hold(lowering,
+             program,
+             TensorClass::Parameters,
+             quantised_weights(lowering, stage),
+             "quantised weights");
+    }
     hold(lowering, program, TensorClass::Gradients, states.gradients, "gradients");
     hold(lowering, program, TensorClass::MasterWeights, states.master, "master weights");
     hold(lowering, program, TensorClass::OptimizerStates, states.optimizer, "optimizer states");

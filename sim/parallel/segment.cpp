@@ -1,5 +1,6 @@
 #include "sim/parallel/segment.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/check.h"
@@ -54,6 +55,17 @@ void SegmentBuilder::add_op(const RankOp& op, const PassOp& pass_op, const std::
     }
     if (op.collective) {
         const bool may_overlap = policy_.overlap_input_gradient && !pass_op.forward_list;
+        const bool beside_weights = may_overlap && (op.boundary == BoundaryKind::GatherAgain ||
+                                                    op.boundary == BoundaryKind::ColumnInput);
+        if (policy_.pipelined_parts > 1 && !beside_weights) {
+            const bool done = op.collective->kind == CollectiveKind::AllGather
+                                  ? push_gather_in_parts(result, *op.collective)
+                                  : op.collective->kind == CollectiveKind::ReduceScatter &&
+                                        push_scatter_in_parts(result, *op.collective);
+            if (done) {
+                return;
+            }
+        }
         result.work = programs_.collective(*op.collective);
         push_collective(result,
                         may_overlap && op.boundary == BoundaryKind::GatherAgain,
@@ -146,6 +158,67 @@ void SegmentBuilder::close_segment() {
     parts_.push_back({.segment = std::exchange(segment_, {}), .exchange = {}});
 }
 
+namespace {
+
+// One of `parts`, and the others.
+std::pair<CollectiveCall, CollectiveCall> in_parts(const CollectiveCall& call, int parts) {
+    CollectiveCall one = call;
+    one.bytes = Bytes((call.bytes.value + parts - 1) / parts);
+    CollectiveCall others = call;
+    others.bytes = Bytes(call.bytes.value - one.bytes.value);
+    return {one, others};
+}
+
+}  // namespace
+
+bool SegmentBuilder::push_gather_in_parts(Op op, const CollectiveCall& call) {
+    const auto [first, others] = in_parts(call, policy_.pipelined_parts);
+    Op rest = op;
+    op.work = programs_.collective(first);
+    push_collective(op, false, false);
+    rest.kind = OpKind::Collective;
+    rest.stream = Stream::Tp;
+    rest.category = Category::TpComm;
+    rest.host = policy_.collective_launch;
+    rest.work = programs_.collective(others);
+    rest.records = kSlotTp;
+    rest_ = rest;
+    return true;
+}
+
+bool SegmentBuilder::push_scatter_in_parts(Op op, const CollectiveCall& call) {
+    // The product is the last op, a kernel before it has ended when the product begins, and neither waits for a transfer.
+    const auto product = static_cast<std::size_t>(last_kernel_);
+    if (last_kernel_ < 1 || product + 1 != segment_.ops.size() || wait_tp_ || wait_reduce_) {
+        return false;
+    }
+    const Op& kernel = segment_.ops[product];
+    Op& before = segment_.ops[product - 1];
+    const bool waits =
+        std::find(kernel.waits.begin(), kernel.waits.end(), kSlotTp) != kernel.waits.end() ||
+        std::find(kernel.waits.begin(), kernel.waits.end(), kSlotTpGather) != kernel.waits.end();
+    if (waits || before.stream != Stream::Compute) {
+        return false;
+    }
+    const auto [last, others] = in_parts(call, policy_.pipelined_parts);
+    before.records = kSlotCompute;
+    Op rest = op;
+    rest.kind = OpKind::Collective;
+    rest.stream = Stream::Tp;
+    rest.category = Category::TpComm;
+    rest.host = policy_.collective_launch;
+    rest.work = programs_.collective(others);
+    add_wait(rest, kSlotCompute);
+    segment_.ops.insert(segment_.ops.begin() + last_kernel_, rest);
+    ++last_kernel_;
+    for (MemoryEvent& event : segment_.memory) {
+        event.before_op += event.before_op > product ? 1 : 0;
+    }
+    op.work = programs_.collective(last);
+    push_collective(op, false, false);
+    return true;
+}
+
 void SegmentBuilder::push_kernel(Op op, Pass pass) {
     const bool first = last_kernel_ < 0;
     if (first) {
@@ -164,6 +237,10 @@ void SegmentBuilder::push_kernel(Op op, Pass pass) {
     }
     last_kernel_ = static_cast<std::ptrdiff_t>(segment_.ops.size());
     segment_.ops.push_back(op);
+    if (rest_) {
+        segment_.ops.push_back(*std::exchange(rest_, {}));
+        wait_tp_ = true;
+    }
 }
 
 std::vector<Item> SegmentBuilder::finish(const std::string& name, bool backward) {

@@ -25,6 +25,11 @@ struct SegmentPolicy {
     // the second gather of the input behind the input-gradient product.
     // Source: Megatron-LM megatron/core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication.
     bool overlap_input_gradient = false;
+    // Gathers before products and reduce-scatters behind them go in so many parts; 1 = whole. The first part of a gather is
+    // waited for, the rest runs beside the product; of a reduce-scatter all but the last part runs beside the product.
+    //   t = max(product, (n-1)/n transfer) + transfer / n
+    // Source: NVIDIA/TransformerEngine userbuffers (tp-comm-overlap), ring exchange and pipelined reduce-scatter.
+    int pipelined_parts = 1;
 };
 
 class SegmentBuilder {
@@ -48,6 +53,9 @@ class SegmentBuilder {
   private:
     void add_op(const RankOp& op, const PassOp& pass_op, const std::string& owner);
     void push_collective(Op op, bool gather_again, bool reduce_input);
+    // Both true: done in parts.
+    bool push_gather_in_parts(Op op, const CollectiveCall& call);
+    bool push_scatter_in_parts(Op op, const CollectiveCall& call);
     void push_kernel(Op op, Pass pass);
     void push_exchange(Op op, const RankOp& exchange);
     void close_segment();
@@ -64,6 +72,7 @@ class SegmentBuilder {
     std::vector<Part> parts_;
     Segment segment_;
     std::ptrdiff_t last_kernel_ = -1;
+    std::optional<Op> rest_;    // of a gather: runs beside the next kernel
     bool wait_tp_ = false;      // the next kernel waits for the Tp stream
     bool wait_reduce_ = false;  // ... unless it computes weight gradients
     bool wait_gather_ =

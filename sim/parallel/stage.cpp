@@ -1,11 +1,32 @@
 #include "sim/parallel/stage.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/check.h"
 #include "sim/parallel/resident.h"
 
 namespace memwall {
+namespace {
+
+// Weights of the products that compute below 16 bits: all of a layer's, where some do.
+std::int64_t quantised_parameters(const LayerTrace& layer, int tp) {
+    const bool low =
+        std::any_of(layer.forward.begin(), layer.forward.end(), [](const TraceItem& item) {
+            const Gemm* gemm = item.op ? std::get_if<Gemm>(&item.op->kernel) : nullptr;
+            return gemm != nullptr && bytes_per_element(gemm->dtype) < 2;
+        });
+    std::int64_t count = 0;
+    for (const ParameterTensor& tensor : layer.parameters) {
+        if (low && tensor.matmul) {
+            count += tensor.split == Split::Tp ? shard_of(tensor.count(), tp) : tensor.count();
+        }
+    }
+    return count;
+}
+
+}  // namespace
 
 TensorParallel tensor_parallel(const Job& job) {
     return {.tp = job.degrees.tp,
@@ -27,6 +48,7 @@ StageFactory::StageFactory(const Job& job, const WorkloadTrace& trace) : job_(jo
             shard_layer(divide_tokens(layer, job.degrees.cp), tensor_parallel(job));
         kind.layer = exchange_context(divided, context_parallel(job));
         kind.parameters = rank_parameters(layer, job.degrees.tp);
+        kind.quantised = quantised_parameters(layer, job.degrees.tp);
         kind.kept = layer_passes(kind.layer, {});
         kind.recomputed = layer_passes(kind.layer, policy);
     }
@@ -42,6 +64,7 @@ Stage StageFactory::stage(int index) const {
         for (const Unit& unit : result.chunks.back().units) {
             result.trained += unit.parameters.trained;
             result.replicated += unit.parameters.replicated;
+            result.quantised += unit.quantised;
         }
     }
     if (holds_embedding(job_, index) != holds_head(job_, index)) {
@@ -102,6 +125,7 @@ Unit StageFactory::unit(std::uint32_t kind, bool recompute) const {
     result.layer = &k.layer;
     result.passes = recompute ? &k.recomputed : &k.kept;
     result.parameters = k.parameters;
+    result.quantised = k.quantised;
     return result;
 }
 

@@ -19,6 +19,7 @@ class StageFactory {
     struct RankKind {
         RankLayer layer;
         RankParameters parameters;
+        std::int64_t quantised = 0;
         LayerPasses kept;
         LayerPasses recomputed;
     };

@@ -52,17 +52,34 @@ Keys policies_of(const Gpu& gpu) {
     return names;
 }
 
-void refuse_arithmetic(const JobCheck& check, const DocNode& composed, Dtype dtype) {
+Keys recipes_of(const Gpu& gpu) {
+    Keys names;
+    for (const Recipe recipe :
+         {Recipe::None, Recipe::Fp8Delayed, Recipe::Fp8Tensorwise, Recipe::MxFp8, Recipe::NvFp4}) {
+        if (recipe == Recipe::None || gpu.peak.contains(recipe_dtype(recipe, Dtype::Bf16))) {
+            names.emplace_back(name_of(recipe));
+        }
+    }
+    return names;
+}
+
+void refuse_arithmetic(const JobCheck& check,
+                       const DocNode& composed,
+                       Dtype dtype,
+                       std::string_view path) {
     const Gpu& gpu = check.machine.cluster.node.gpu;
     Diagnostic& error = check.error("E0401",
-                                    "training.precision",
+                                    path,
                                     fmt::format("gpu '{}' does not compute in {}: peak has no {}",
                                                 gpu.name,
                                                 name_of(dtype),
                                                 name_of(dtype)));
     error.notes.push_back(
         {place_at(composed, std::string(kGpu) + ".peak"), "the peak rates of the gpu"});
-    error.hint = fmt::format("policies that it computes: {}", fmt::join(policies_of(gpu), ", "));
+    error.hint =
+        path == "training.recipe"
+            ? fmt::format("recipes that it computes: {}", fmt::join(recipes_of(gpu), ", "))
+            : fmt::format("policies that it computes: {}", fmt::join(policies_of(gpu), ", "));
 }
 
 // 16-bit constants serve both 16-bit formats and, scaled by the peak rates, all others (sim/hardware/rates.h).
@@ -70,7 +87,12 @@ void check_products(const JobCheck& check, const DocNode& composed, Keys& missin
     const Gpu& gpu = check.machine.cluster.node.gpu;
     const Dtype dtype = check.job.training.precision.compute;
     if (!gpu.peak.contains(dtype)) {
-        refuse_arithmetic(check, composed, dtype);
+        refuse_arithmetic(check, composed, dtype, "training.precision");
+        return;
+    }
+    const Dtype low = recipe_dtype(check.job.training.recipe, dtype);
+    if (!gpu.peak.contains(low)) {
+        refuse_arithmetic(check, composed, low, "training.recipe");
         return;
     }
     const bool sixteen = std::any_of(gpu.gemm.begin(), gpu.gemm.end(), [&](const auto& entry) {

@@ -42,6 +42,9 @@ void describe(Fields& f, StackKernels& v) {
     f.leaf("fused_projections", v.fused_projections);
     f.leaf("loss_in_place", v.loss_in_place);
     f.leaf("loss_gradient_bytes", v.loss_gradient_bytes, zero_or(0.125, 16));
+    f.leaf("keeps_quantised", v.keeps_quantised);
+    f.leaf("fused_amax", v.fused_amax);
+    f.leaf("quantised_gather", v.quantised_gather);
     f.leaf("balanced_context", v.balanced_context);
     f.leaf("fused_gradient_accumulation", v.fused_gradient_accumulation);
     f.map("optimizer", v.optimizer);
@@ -57,6 +60,7 @@ void describe(Fields& f, StackBucket& v) {
 
 void describe(Fields& f, StackOverlap& v) {
     f.leaf("tp_backward_all_reduce", v.tp_backward_all_reduce);
+    f.leaf("tp_pipelined", v.tp_pipelined);
     f.leaf("gradient_reduce", v.gradient_reduce);
     f.map("gradient_bucket", v.gradient_bucket);
     f.leaf("parameter_gather", v.parameter_gather);

@@ -85,6 +85,9 @@ void describe(Fields& f, Precision& v) {
 
 void describe(Fields& f, Training& v) {
     f.map("precision", v.precision, {}, "name");
+    f.leaf("recipe", v.recipe);
+    f.leaf("recipe_skips_first", v.recipe_skips_first, kNonNegative);
+    f.leaf("recipe_skips_last", v.recipe_skips_last, kNonNegative);
     f.leaf("optimizer", v.optimizer);
     f.leaf("recompute", v.recompute);
     f.list("recompute_modules", v.recompute_modules);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/spec/names.h"
 #include "sim/spec/nvlink.h"
 
 namespace memwall {
@@ -185,6 +186,37 @@ void check_context_parallel(const JobCheck& check) {
     };
     divides("heads", "workload.model.heads", check.job.model.heads);
     divides("kv heads", "workload.model.kv_heads", check.job.model.kv_heads);
+}
+
+void check_recipe(const JobCheck& check) {
+    const Training& training = check.job.training;
+    if (training.recipe == Recipe::None) {
+        return;
+    }
+    const Dtype compute = training.precision.compute;
+    if (compute != Dtype::Bf16 && compute != Dtype::Fp16) {
+        Diagnostic& error = check.error("E0339",
+                                        "training.recipe",
+                                        fmt::format("recipe {} quantises 16-bit tensors, the "
+                                                    "precision computes in {}",
+                                                    name_of(training.recipe),
+                                                    name_of(compute)));
+        error.notes.push_back({check.at("training.precision"), "the precision is given here"});
+        error.hint = "say `precision: bf16_mixed`, or `recipe: none`";
+    }
+    const std::int64_t skipped =
+        std::int64_t{training.recipe_skips_first} + training.recipe_skips_last;
+    if (skipped > check.job.model.layers) {
+        Diagnostic& error =
+            check.error("E0339",
+                        "training.recipe",
+                        fmt::format("recipe_skips_first {} and recipe_skips_last {} are more than "
+                                    "{} layers",
+                                    training.recipe_skips_first,
+                                    training.recipe_skips_last,
+                                    check.job.model.layers));
+        error.notes.push_back({check.at("workload.model.layers"), "layers is given here"});
+    }
 }
 
 void check_experts(const JobCheck& check) {

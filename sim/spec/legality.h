@@ -40,6 +40,7 @@ void check_tensor_parallel(const JobCheck& check);
 // Tensor-parallel groups whose GPUs NVLink does not join.
 void warn_beyond_nvlink(const JobCheck& check);
 void check_context_parallel(const JobCheck& check);
+void check_recipe(const JobCheck& check);
 void check_experts(const JobCheck& check);
 void check_expert_ranks(const JobCheck& check);
 void check_schedule(const JobCheck& check);

@@ -30,8 +30,9 @@ constexpr Words<3> kSchedule = {"gpipe", "1f1b", "interleaved_1f1b"};
 constexpr Words<5> kSchedulePlanned = {"zb_h1", "zb_1p", "zb_2p", "zb_v", "dualpipe"};
 constexpr Words<6> kShardingKind = {"none", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
 constexpr Words<3> kStageLayoutKind = {"even", "embedding_and_head_as_layers", "explicit"};
-constexpr Words<3> kRecomputeKind = {"none", "selective", "full"};
+constexpr Words<4> kRecomputeKind = {"none", "selective", "operators", "full"};
 constexpr Words<3> kRecomputeModule = {"attention_core", "mlp", "norm"};
+constexpr Words<5> kRecipe = {"none", "fp8_delayed", "fp8_tensorwise", "mxfp8", "nvfp4"};
 constexpr Words<4> kOptimizerKind = {"adam", "adamw", "adamw_fused", "sgd"};
 constexpr Words<3> kContextKind = {"ring", "all_to_all", "all_gather"};
 constexpr Words<4> kFidelity = {"ideal", "alpha_beta", "fluid", "stepwise"};
@@ -89,6 +90,9 @@ EnumNames enum_names(RecomputeModule) {
 }
 EnumNames enum_names(OptimizerKind) {
     return {kOptimizerKind};
+}
+EnumNames enum_names(Recipe) {
+    return {kRecipe};
 }
 EnumNames enum_names(ContextKind) {
     return {kContextKind};

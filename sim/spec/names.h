@@ -31,6 +31,7 @@ struct EnumNames {
 [[nodiscard]] EnumNames enum_names(RecomputeModule);
 [[nodiscard]] EnumNames enum_names(OptimizerKind);
 [[nodiscard]] EnumNames enum_names(ContextKind);
+[[nodiscard]] EnumNames enum_names(Recipe);
 [[nodiscard]] EnumNames enum_names(Fidelity);
 [[nodiscard]] EnumNames enum_names(Routing);
 [[nodiscard]] EnumNames enum_names(CollectiveLaw);

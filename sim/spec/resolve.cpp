@@ -305,6 +305,9 @@ void resolve_job(JobPart& part, const JobCheck& check) {
         job.stages = lay_out_stages(check);
     }
     check_recompute(check);
+    if (!trace) {
+        check_recipe(check);
+    }
     if (check.diagnostics.errors() != before || !found.sound) {
         return;
     }

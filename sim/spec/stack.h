@@ -57,6 +57,10 @@ struct StackKernels {
     bool loss_in_place = true;
     double loss_gradient_bytes =
         0;  // fused loss: per logit, of a separate gradient; 0 = it overwrites the logits
+    // Low-precision linear layers keep the quantised input for backward; else the 16-bit one, quantised again.
+    bool keeps_quantised = true;
+    bool fused_amax = false;        // the kernel that makes a tensor finds its largest value too
+    bool quantised_gather = false;  // FSDP gathers weights as quantised by their shards
     // Context parallelism gives each rank two pieces of the sequence, one from each end, so that all have the same share of
     // causal attention; else one piece, and the rank with the last one works longest.
     bool balanced_context = true;
@@ -77,7 +81,10 @@ struct StackBucket {
 
 struct StackOverlap {
     bool tp_backward_all_reduce =
-        false;                     // input-gradient all-reduce behind the weight-gradient GEMM
+        false;  // input-gradient all-reduce behind the weight-gradient GEMM
+    // Sequence parallelism: gathers and reduce-scatters go in tp parts, each beside a part of the product that needs or
+    // makes it; one part is not hidden.
+    bool tp_pipelined = false;
     bool gradient_reduce = false;  // buckets behind backward
     StackBucket gradient_bucket;
     bool parameter_gather = false;  // ZeRO/FSDP gathers ahead of use

@@ -13,13 +13,27 @@ namespace memwall {
 enum class Schedule : std::uint8_t { GPipe, OneForwardOneBackward, Interleaved };
 enum class ShardingKind : std::uint8_t { None, Zero1, Zero2, Zero3, Fsdp, Hsdp };
 enum class StageLayoutKind : std::uint8_t { Even, EmbeddingAndHeadAsLayers, Explicit };
-enum class RecomputeKind : std::uint8_t { None, Selective, Full };
+enum class RecomputeKind : std::uint8_t {
+    None,
+    Selective,  // named modules
+    Operators,  // all but fused attention and every other matrix product, counted from the first
+    Full,
+};
 enum class RecomputeModule : std::uint8_t { AttentionCore, Mlp, Norm };
 // How context-parallel ranks exchange keys and values.
 enum class ContextKind : std::uint8_t {
     Ring,       // blocks of keys and values go around while attention works on the block before
     AllToAll,   // heads are exchanged for tokens (DeepSpeed-Ulysses)
     AllGather,  // all keys and values are gathered before attention
+};
+// Arithmetic of the linear layers of the blocks, below the precision of everything else: attention, norms, embedding, head
+// and router stay in the policy's own.
+enum class Recipe : std::uint8_t {
+    None,
+    Fp8Delayed,     // one scale per tensor, from the largest values of steps before
+    Fp8Tensorwise,  // one scale per tensor, from its own largest value
+    MxFp8,          // a scale for every 32 elements
+    NvFp4,          // a scale for every 16 elements, and one per tensor
 };
 enum class OptimizerKind : std::uint8_t { Adam, AdamW, AdamWFused, Sgd };
 
@@ -74,6 +88,9 @@ struct Precision {
 
 struct Training {
     Precision precision;
+    Recipe recipe = Recipe::None;
+    int recipe_skips_first = 0;  // layers of the model that stay in the policy's precision
+    int recipe_skips_last = 0;
     OptimizerKind optimizer = OptimizerKind::AdamW;
     RecomputeKind recompute = RecomputeKind::None;
     std::vector<RecomputeModule> recompute_modules;

@@ -4,6 +4,7 @@
 
 #include "sim/spec/constants.h"
 #include "sim/spec/legality.h"
+#include "sim/spec/names.h"
 
 namespace memwall {
 namespace {
@@ -40,6 +41,11 @@ void check_job(const JobCheck& check) {
     };
     if (job.degrees.cp > 1) {
         check_context(job, refuse);
+    }
+    if (job.training.recipe != Recipe::None && !job.trace_file.empty()) {
+        refuse("training.recipe",
+               fmt::format("recipe {} of a workload trace", name_of(job.training.recipe)),
+               "the trace says in which format its products compute");
     }
     if (job.degrees.ep > 1 && !job.is_executed()) {
         refuse("parallel.ep",

@@ -34,9 +34,10 @@ RunResult played(const std::string& text, const std::vector<std::string>& sets =
     return simulate(loaded->plan, {});
 }
 
-std::vector<std::string> refusals(const std::string& text) {
+std::vector<std::string> refusals(const std::string& text,
+                                  const std::vector<std::string>& sets = {}) {
     Diagnostics diagnostics;
-    if (const std::optional<Loaded> loaded = load(text, {}, diagnostics)) {
+    if (const std::optional<Loaded> loaded = load(text, sets, diagnostics)) {
         check_supported(loaded->plan, loaded->composed, diagnostics);
     }
     std::vector<std::string> codes;
@@ -70,6 +71,19 @@ TEST_CASE("folded, coalesced and plain runs of context parallelism are equal") {
     }
 }
 
+TEST_CASE("and so are runs of low precision with transfers in parts") {
+    for (const char* parallel :
+         {"tp: 4, dp: auto, sequence_parallel: true, sharding: {kind: zero1}",
+          "tp: 4, pp: 2, cp: 2, dp: 1, sequence_parallel: true, sharding: {kind: zero1}"}) {
+        CAPTURE(parallel);
+        const std::string text = scenario(parallel, "nemo-2024");
+        const std::string recipe = "training.recipe=fp8_delayed";
+        const RunResult plain = played(text, {recipe, "run.fold=false", "run.coalesce=false"});
+        CHECK(plain.signature == played(text, {recipe, "run.coalesce=false"}).signature);
+        CHECK(plain.signature == played(text, {recipe}).signature);
+    }
+}
+
 TEST_CASE("what context parallelism cannot divide is refused") {
     using Codes = std::vector<std::string>;
     const std::string unfused = "megatron-lm-2021";
@@ -78,4 +92,18 @@ TEST_CASE("what context parallelism cannot divide is refused") {
     // 8 kv heads over tp 4 leave 2 for cp 4; the 8 heads of a rank would do.
     CHECK(refusals(scenario("tp: 4, cp: 4, dp: 1, cp_kind: all_to_all")) == Codes{"E0318"});
     CHECK(refusals(scenario("tp: 2, cp: 4, dp: 2, cp_kind: all_to_all")) == Codes{});
+}
+
+TEST_CASE("a recipe that the GPU or the precision has no arithmetic for is refused") {
+    using Codes = std::vector<std::string>;
+    CHECK(refusals(scenario("tp: 2, dp: auto"), {"training.recipe=fp8_tensorwise"}) == Codes{});
+    CHECK(refusals(scenario("tp: 2, dp: auto"), {"training.recipe=nvfp4"}) == Codes{"E0401"});
+    CHECK(refusals(scenario("tp: 2, dp: auto"),
+                   {"machine.cluster=b200-8x400g", "training.recipe=nvfp4"}) == Codes{});
+    CHECK(refusals(scenario("tp: 2, dp: auto"),
+                   {"training.recipe=fp8_delayed", "training.precision=fp32"}) == Codes{"E0339"});
+    CHECK(refusals(scenario("tp: 2, dp: auto"),
+                   {"training.recipe=fp8_delayed",
+                    "training.recipe_skips_first=3",
+                    "training.recipe_skips_last=2"}) == Codes{"E0339"});
 }

@@ -98,10 +98,7 @@ class FsdpPass {
                 .tensor = lowering_.programs.tensor(owner, u.position, 0, u.owner + ' ' + what)};
     }
     [[nodiscard]] MemoryEvent gathered(std::size_t unit, bool allocate) {
-        const double each = gathered_bytes_per_parameter(lowering_.precision);
-        const std::int64_t whole =
-            padded(chunk_.units[unit].parameters.all(), lowering_.job.degrees.shard);
-        const std::int64_t bytes = std::llround(static_cast<double>(whole) * each);
+        const std::int64_t bytes = lowering_.gathered_bytes(chunk_.units[unit]);
         const Keep keep = chunk_.units[unit].block ? policy_.blocks : policy_.root;
         return event("gathered",
                      unit,
@@ -148,17 +145,16 @@ class FsdpPass {
 };
 
 void FsdpPass::gather(std::span<const std::size_t> units, std::uint16_t slot, const char* label) {
-    const double each = gathered_bytes_per_parameter(lowering_.precision);
-    std::int64_t parameters = 0;
+    std::int64_t bytes = 0;
     std::vector<MemoryEvent> memory;
     for (const std::size_t unit : units) {
         if (chunk_.units[unit].parameters.all() >
             0) {  // not a head that shares the embedding's table
-            parameters += padded(chunk_.units[unit].parameters.all(), lowering_.job.degrees.shard);
+            bytes += lowering_.gathered_bytes(chunk_.units[unit]);
             memory.push_back(gathered(unit, true));
         }
     }
-    if (parameters == 0) {
+    if (bytes == 0) {
         return;
     }
     const Keep keep = chunk_.units[units.front()].block ? policy_.blocks : policy_.root;
@@ -167,9 +163,7 @@ void FsdpPass::gather(std::span<const std::size_t> units, std::uint16_t slot, co
     op.host = lowering_.job.stack.host.collective_launch;
     op.label = lowering_.programs.label(label);
     op.work = lowering_.programs.collective(
-        {.kind = CollectiveKind::AllGather,
-         .role = GroupRole::Shard,
-         .bytes = Bytes(std::llround(static_cast<double>(parameters) * each))});
+        {.kind = CollectiveKind::AllGather, .role = GroupRole::Shard, .bytes = Bytes(bytes)});
     items_.push_back(
         {.item = lowering_.programs.op_item(op, memory), .of_pass = keep != Keep::Step});
 }

@@ -6,6 +6,7 @@
 #include "sim/parallel/reduction.h"
 #include "sim/parallel/slots.h"
 #include "sim/parallel/strategy.h"
+#include "sim/spec/precision.h"
 
 namespace memwall {
 namespace {
@@ -44,9 +45,23 @@ std::uint16_t slot_of_group(std::size_t group) {
     return static_cast<std::uint16_t>(kSlotUnit + group);
 }
 
-PlannedItem gather_item(Lowering& lowering, std::int64_t parameters, std::uint16_t slot) {
+// Mean over the stage: quantised weights may be gathered as such.
+double gathered_bytes(const Lowering& lowering, const Stage& stage) {
+    const double wide = gathered_bytes_per_parameter(lowering.precision);
+    if (!lowering.job.stack.kernels.quantised_gather || stage.quantised == 0) {
+        return wide;
+    }
+    const double low = bytes_per_element(recipe_dtype(lowering.job.training.recipe, Dtype::Fp8));
+    return wide -
+           (wide - low) * static_cast<double>(stage.quantised) / static_cast<double>(stage.trained);
+}
+
+PlannedItem gather_item(Lowering& lowering,
+                        const Stage& stage,
+                        std::int64_t parameters,
+                        std::uint16_t slot) {
     const int shard = lowering.job.degrees.shard;
-    const double bytes = gathered_bytes_per_parameter(lowering.precision);
+    const double bytes = gathered_bytes(lowering, stage);
     Op op = after_segment(lowering, Stream::Dp, Category::DpComm, slot);
     op.kind = OpKind::Collective;
     op.host = lowering.job.stack.host.collective_launch;
@@ -66,7 +81,8 @@ Items gather_at_begin(Lowering& lowering, const Stage& stage) {
         const std::vector<GatherGroup> groups = gather_groups(lowering, stage);
         for (std::size_t g = 0; g < groups.size(); ++g) {
             if (groups[g].parameters > 0) {
-                items.push_back(gather_item(lowering, groups[g].parameters, slot_of_group(g)));
+                items.push_back(
+                    gather_item(lowering, stage, groups[g].parameters, slot_of_group(g)));
             }
         }
     }
@@ -111,10 +127,10 @@ Items gather_at_end(Lowering& lowering, const Stage& stage) {
     const std::int64_t size = bucket_parameters(lowering);
     std::int64_t pending = stage.trained;
     for (; size > 0 && pending > size; pending -= size) {
-        items.push_back(gather_item(lowering, size, kSlotParameters));
+        items.push_back(gather_item(lowering, stage, size, kSlotParameters));
     }
     if (pending > 0) {
-        items.push_back(gather_item(lowering, pending, kSlotParameters));
+        items.push_back(gather_item(lowering, stage, pending, kSlotParameters));
     }
     return items;
 }
