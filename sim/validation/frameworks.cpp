@@ -32,6 +32,9 @@ std::string recompute_lines(const Row& row, Framework& f) {
     if (word.starts_with("full")) {
         return "  recompute: full\n";
     }
+    if (word == "op-sac") {
+        return "  recompute: operators\n";
+    }
     if (word.starts_with("selective") && !is_fsdp(row)) {
         return "  recompute: selective\n";
     }
@@ -63,10 +66,47 @@ std::string sharding_lines(const Row& row, Framework& f) {
         }
         return fmt::format("  sharding: {{kind: {}}}\n", kind);
     }
+    if ((word.empty() || word == "ddp") && f.stack.starts_with("nemo")) {
+        f.assumptions.emplace_back("sharding: zero1 (distributed optimizer)");
+        return "  sharding: {kind: zero1}\n";
+    }
     if (word.empty()) {
         f.assumptions.emplace_back("sharding: none");
     }
     return "";
+}
+
+// Of NeMo and MLPerf: distributed optimizer, 16-bit gradient buckets.
+Framework nemo(const Row& row, std::string stack) {
+    Framework f;
+    f.stack = std::move(stack);
+    f.precision = "bf16_mixed";
+    f.optimizer = "adamw_fused";
+    f.gradients = "  gradients: {reduce_dtype: bf16}\n";
+    f.sequence_parallel = true;
+    f.memory = MemoryFigure::Allocated;
+    f.vocabulary = row.whole("gated_mlp").value_or(0) != 0 ? 32000 : 51200;
+    f.assumptions.emplace_back("gradients: reduced in bf16");
+    return f;
+}
+
+// The recipe of the linear layers where the row says fp8, mxfp8 or nvfp4.
+void take_recipe(const Row& row, Framework& f) {
+    if (says(row, "precision", "mxfp8")) {
+        f.recipe = "mxfp8";
+    } else if (says(row, "precision", "nvfp4") || says(row, "precision", "fp4")) {
+        f.recipe = "nvfp4";
+    } else if (says(row, "precision", "fp8")) {
+        if (says(row, "notes", "rowwise")) {
+            f.not_yet = "fp8 with scales by rows";
+            return;
+        }
+        const bool current = f.stack == "nemo-2025" || f.stack == "torchtitan-2025";
+        f.recipe = current ? "fp8_tensorwise" : "fp8_delayed";
+    }
+    if (!f.recipe.empty()) {
+        f.assumptions.push_back(fmt::format("recipe: {}", f.recipe));
+    }
 }
 
 Framework megatron_deepspeed(const Row& row) {
@@ -132,7 +172,7 @@ tl::expected<Framework, std::string> framework_of(const Row& row, std::string_vi
     } else if (word.starts_with("megatron")) {
         f = transformer_engine("megatron-lm-2025");
     } else if (word.starts_with("nemo")) {
-        f = transformer_engine("nemo-2024");
+        f = nemo(row, says(row, "framework", "bridge") ? "nemo-2025" : "nemo-2024");
     } else if (word.starts_with("fsdp-(composer")) {
         f = fsdp("composer-2023", "bf16");
         f.optimizer = "adamw";  // DecoupledAdamW of Composer, an operator at a time
@@ -163,8 +203,13 @@ tl::expected<Framework, std::string> framework_of(const Row& row, std::string_vi
         f.not_yet = "asynchronous tensor parallelism";
     } else if (says(row, "schedule", "zb") || says(row, "schedule", "dualpipe")) {
         f.not_yet = fmt::format("schedule {}", row.text("schedule"));
-    } else if (says(row, "precision", "fp8") || says(row, "precision", "fp4")) {
-        f.not_yet = fmt::format("precision {}", row.text("precision"));
+    } else if (says(row, "task", "sft")) {
+        f.not_yet = "fine-tuning";
+    } else if (f.not_yet.empty()) {
+        take_recipe(row, f);
+    }
+    if (f.stack.starts_with("nemo") && row.text("precision").empty()) {
+        return tl::unexpected(std::string("it does not state a precision"));
     }
     return f;
 }

@@ -15,6 +15,7 @@ struct Framework {
     std::string sharding;   // lines below `parallel:`
     std::string gradients;  // the same
     std::string precision;  // policy
+    std::string recipe;     // empty = none
     std::string optimizer;
     std::string recompute;  // lines below `training:`
     std::string attention;  // empty = the stack's

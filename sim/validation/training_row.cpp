@@ -255,6 +255,9 @@ class Mapper {
         y += fmt::format("training:\n  precision: {}\n  optimizer: {}\n",
                          framework_.precision,
                          framework_.optimizer);
+        if (!framework_.recipe.empty()) {
+            y += fmt::format("  recipe: {}\n", framework_.recipe);
+        }
         y += framework_.recompute;
         y += fmt::format("stack: {}\n", framework_.stack);
     }

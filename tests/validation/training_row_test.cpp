@@ -54,12 +54,31 @@ TEST_CASE("what a row leaves open or asks too much is the reason why it is not r
           "it does not state layers");
     CHECK(why("a,megatron-lm,a100,16,8,24,2048,16,51200,1024,0,fp16,2,1,8,,2,64,,").reason ==
           "it states neither a step time, nor tokens/s, nor a memory peak");
-    CHECK(why("a,megatron-lm,h100,16,8,24,2048,16,51200,1024,0,fp8,2,1,8,,2,64,1,").reason ==
-          "precision fp8");
+    CHECK(why("a,nemo,h100,16,8,24,2048,16,51200,1024,0,,2,1,8,,2,64,1,").reason ==
+          "it does not state a precision");
     const NotMapped experts =
         why("a,megatron-lm,a100,16,8,24,2048,16,51200,1024,0,fp16,2,1,8,4,2,64,1,");
     CHECK(experts.not_yet);
     CHECK(experts.reason == "expert parallelism");
+}
+
+TEST_CASE("a low precision is the recipe of the framework's generation") {
+    const auto scenario = [](const std::string& framework, const std::string& precision) {
+        const Table table = table_of("a," + framework + ",b200,16,8,24,2048,16,51200,1024,0," +
+                                     precision + ",2,1,8,,2,64,1,");
+        const auto mapped = training_case(Row(table, 0));
+        REQUIRE(mapped.has_value());
+        return mapped->scenario;
+    };
+    const auto says = [](const std::string& text, const char* what) {
+        return text.find(what) != std::string::npos;
+    };
+    CHECK(says(scenario("nemo", "fp8"), "recipe: fp8_delayed\n"));
+    CHECK(says(scenario("nemo", "fp8"), "stack: nemo-2024\n"));
+    CHECK(says(scenario("nemo (megatron-bridge)", "fp8"), "recipe: fp8_tensorwise\n"));
+    CHECK(says(scenario("nemo (megatron-bridge)", "mxfp8"), "recipe: mxfp8\n"));
+    CHECK(says(scenario("torchtitan", "fp8"), "recipe: fp8_tensorwise\n"));
+    CHECK_FALSE(says(scenario("nemo", "bf16"), "recipe: fp8"));
 }
 
 TEST_CASE("a row is predicted, the same on any number of threads") {
