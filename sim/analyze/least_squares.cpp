@@ -190,7 +190,8 @@ class Descent {
     }
 
     void over_rows(const std::function<void(std::size_t row, unsigned worker)>& work) const {
-        const std::size_t size = std::max<std::size_t>(1, problem_.rows / (threads_ * 16));
+        const std::size_t size =
+            std::max<std::size_t>(1, problem_.rows / (std::size_t{threads_} * 16));
         const std::size_t parts = (problem_.rows + size - 1) / size;
         parallel_for(parts, threads_, [&](std::size_t part, unsigned worker) {
             for (std::size_t i = part * size; i < std::min(problem_.rows, (part + 1) * size); ++i) {

@@ -84,7 +84,8 @@ class RoundFinder {
 
   private:
     [[nodiscard]] bool is_long(const Rounds& rounds) const {
-        return 3 * (rounds.end - rounds.begin + rounds.nodes) >= program_.nodes.size() &&
+        return std::size_t{3} * (rounds.end - rounds.begin + rounds.nodes) >=
+                   program_.nodes.size() &&
                rounds.end - rounds.begin >= (kRoundsMin - 1) * rounds.nodes;
     }
 
