@@ -26,7 +26,6 @@ double format_bytes(const BlockContext& c) {
 bool scaled_by_itself(const BlockContext& c) {
     switch (c.recipe) {
     case Recipe::Fp8Tensorwise:
-        return !c.kernels().fused_amax;
     case Recipe::NvFp4:
         return !c.kernels().fused_amax;
     case Recipe::None:
