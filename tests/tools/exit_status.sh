@@ -22,6 +22,8 @@ expect 0 "mape_percent" validate "$table" --json --max-mape 100
 expect 2 "not a number of percent" validate "$table" --max-mape x
 expect 2 "[E0101]" validate no-such-table.csv
 expect 2 "[E0704]" validate packages.txt
+expect 2 "[E0705]" validate - < <(printf 'colour,size\nred,2\n')
+expect 2 "[E0705]" calibrate - --gpu h200 < <(printf 'colour,size\nred,2\n')
 expect 0 "1 of 1 rows scored" validate - < "$table"
 expect 2 "two forms of one output" validate "$table" --json --csv
 expect 2 "two forms of one output" topo a100-400g --dot --json

@@ -14,6 +14,7 @@
 #include "sim/validation/nccl_tests_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/tables.h"
 
 namespace memwall::cli {
 namespace {
@@ -62,31 +63,6 @@ class Numbers {
     Session& session_;
     bool refused_ = false;
 };
-
-std::optional<std::vector<Table>> read_tables(Session& session,
-                                              Files& files,
-                                              const NcclTestsHints& hints) {
-    std::vector<Table> tables;
-    Diagnostics diagnostics;
-    for (const std::string& path : session.arguments().positionals) {
-        constexpr std::size_t kBytesMax = std::size_t{1} << 28;
-        const FileContent content = path == "-" ? FileContent{FileStatus::Ok, read_standard_input()}
-                                                : files.read(path, kBytesMax);
-        if (content.status != FileStatus::Ok) {
-            diagnostics.error("E0101", Place{path, 0, 0}, fmt::format("cannot read '{}'", path))
-                .hint = "name CSV files of measurements, or the output of nccl-tests";
-            continue;
-        }
-        auto table = is_nccl_tests(content.text)
-                         ? read_nccl_tests(path, content.text, hints, diagnostics)
-                         : read_table(path, content.text, diagnostics);
-        if (table) {
-            tables.push_back(std::move(*table));
-        }
-    }
-    session.complain(diagnostics);
-    return diagnostics.has_errors() ? std::nullopt : std::optional(std::move(tables));
-}
 
 // A base that is a path is written relative to the file that names it.
 OverlayRequest overlay_for(const std::string& reference, const std::string& out) {
@@ -145,7 +121,7 @@ int command_calibrate(Session& session) {
     }
     options.data_roots = session.roots();
     DiskFiles files;
-    const auto tables = read_tables(session, files, hints);
+    const auto tables = read_tables(session, files, &hints);
     if (!tables) {
         return kWrongInput;
     }

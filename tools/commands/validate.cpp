@@ -10,6 +10,7 @@
 #include "sim/validation/score.h"
 #include "tools/cli/terminal.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/tables.h"
 
 namespace memwall::cli {
 namespace {
@@ -20,43 +21,6 @@ void show_progress(std::size_t done, std::size_t all) {
     if (done % kEvery == 0 || done == all) {
         print_error(fmt::format("\r{} of {} rows{}", done, all, done == all ? "\n" : ""));
     }
-}
-
-std::optional<std::vector<Table>> read_tables(Session& session, Files& files) {
-    std::vector<Table> tables;
-    Diagnostics diagnostics;
-    for (const std::string& path : session.arguments().positionals) {
-        constexpr std::size_t kBytesMax = std::size_t{1} << 28;
-        const FileContent content = path == "-" ? FileContent{FileStatus::Ok, read_standard_input()}
-                                                : files.read(path, kBytesMax);
-        if (content.status != FileStatus::Ok) {
-            diagnostics.error("E0101", Place{path, 0, 0}, fmt::format("cannot read '{}'", path))
-                .hint = "name CSV files of measurements";
-            continue;
-        }
-        if (auto table = read_table(path, content.text, diagnostics)) {
-            tables.push_back(std::move(*table));
-        }
-    }
-    // One table of another kind among many is listed with the rows that are not scored; alone it is a mistake.
-    const bool any_known = std::any_of(
-        tables.begin(), tables.end(), [](const Table& t) { return t.kind != RowKind::Unknown; });
-    for (const Table& table : tables) {
-        if (table.kind == RowKind::Unknown && !any_known) {
-            diagnostics
-                .error("E0705",
-                       Place{table.name, 1, 1},
-                       "these columns are of no kind of measurement known")
-                .hint =
-                "training rows have step_time_s or tokens_per_s_per_gpu, GEMM rows M, N, K, "
-                "attention rows batch and seq_len, collectives message_bytes and time_us";
-        }
-    }
-    session.complain(diagnostics);
-    if (diagnostics.has_errors()) {
-        return std::nullopt;
-    }
-    return tables;
 }
 
 }  // namespace
